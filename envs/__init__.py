@@ -1,4 +1,4 @@
-"""The environments. Each is registered with gymnasium once this package and gymnasium are imported, in either order.
+"""Define the environments. They are registered with gymnasium after both packages are imported, in any order.
 
 import gymnasium env = gymnasium.make("evalharness.envs:evalharness/BabyAI-v0")
 """
@@ -18,7 +18,7 @@ _loading = False
 
 @cache
 def specs() -> dict[str, EnvSpec]:
-    """Return every installed environment by family name, sorted; other packages add theirs by entry point."""
+    """Return family -> installed environment, sorted. Other packages add environments by entry points."""
     global _loading
     by_family: dict[str, EnvSpec] = {}
     _loading = True
@@ -37,8 +37,8 @@ def specs() -> dict[str, EnvSpec]:
 
 def _gymnasium_is_there() -> None:
     if not _loading:
-        # AttributeError: an environment's own module is still being imported, so its SPEC does not exist yet. The next
-        # call of `specs` registers it.
+        # AttributeError: the import of an environment's module is not complete, so its SPEC does not exist yet. The
+        # next call of `specs` registers it.
         with suppress(AttributeError):
             register(specs().values())  # including those registered before
 

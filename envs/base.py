@@ -1,4 +1,4 @@
-"""The interface of environments: everything that the harness knows of an environment is named in this file."""
+"""Define the interface of environments: the harness knows only these facts about an environment."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """Import TextEnv on first use: gymnasium and numpy take a third of a second, which tasks and scores do not need."""
+    """Import TextEnv at its first use, because importing gymnasium takes a third of a second."""
     if name in ("AnyText", "TextEnv"):
         import gymnasium  # noqa: F401  (first: it registers environments, whose modules may import this class)
 
@@ -47,34 +47,34 @@ def __getattr__(name: str) -> Any:
 
 @dataclass(frozen=True)
 class Perturbation:
-    """Other words for the same meanings, as data; `evalharness.protocol.perturb` applies it."""
+    """A perturbation as data: other words for the same actions. `evalharness.protocol.perturb` applies it."""
 
     description: str
-    """One line: what the perturbation changes."""
+    """Description of the changes in one line."""
     actions: Mapping[str, str] = field(default_factory=dict)
-    """Action name -> its new template, with the canonical template's slots."""
+    """Action name -> new template, with the slots of the original template."""
     prose: Mapping[str, str] = field(default_factory=dict)
-    """Text of the prompt about those actions -> its replacement."""
+    """Text of the prompt about these actions -> its replacement."""
     join_numbers: bool = False
     """`cup 1` becomes `cup1` in all texts and actions."""
     upper_case: bool = False
-    """The words of every action (not the names in it) are in capitals."""
+    """Write the words of every action (not the names in it) in capitals."""
     reverse_actions: bool = False
-    """Actions are listed in reverse order, in the prompt and by the environment; the help action stays last."""
+    """Reverse the order of actions in the prompt and in the environment's lists; the help action stays last."""
     listed: Sequence[str] = ()
-    """Names of all actions, in the order in which the prompt and the environment list them."""
+    """Names of all actions, in the new order for the prompt and the environment's lists."""
     reorder_instruction: bool = False
-    """The format rules come before the instruction, and each bulleted list of rules is reversed."""
+    """Put the format rules before the instruction, and reverse each bulleted list of rules."""
     drop_format_rules: bool = False
-    """The prompt omits the emphasised format rules."""
+    """Leave out the emphasised format rules of the prompt."""
     source: str = "ours"
-    """Its author, for people."""
+    """Author of the perturbation."""
     published: bool = False
-    """Part of a published study: a sweep plays these by default, if a family has any."""
+    """Whether it is part of a published study; by default, a sweep plays a family's published perturbations."""
     recalled: bool = False
-    """Published, but with a wording from memory: our sources have only the numbers of its columns."""
+    """Whether it is published, but in our own wording: only its results were published, not its wording."""
     in_first_average: bool = False
-    """Included in the average of the paper's first version; the last version averages over all columns."""
+    """Whether the average of the paper's first version includes it; the last version averages over all columns."""
 
 
 GENERAL: Mapping[str, Perturbation] = {
@@ -102,46 +102,46 @@ class GameWords:
 
 @dataclass(frozen=True)
 class Wording:
-    """An environment's wording of actions beyond its templates, and the possible changes to it."""
+    """An environment's wording of actions beyond its templates, and its perturbations."""
 
     perturbations: Mapping[str, Perturbation] = field(default_factory=dict)
     games: Mapping[str, GameWords] = field(default_factory=dict)
     """`Task.words` -> the words of these games."""
     mentions: Mapping[str, str] = field(default_factory=dict)
-    """Prose that a perturbation replaces -> the action that it mentions: both are reworded together, or neither."""
+    """Text that a perturbation replaces -> action in this text; a random wording rewords both or none of them."""
     listing: str = ""
-    """The beginning of an observation that lists the valid actions, separated by commas."""
+    """Start of an observation that lists the valid actions with commas."""
     quoted: str = ""
     """Regular expression for an observation that repeats an action; its group `action` is that action."""
     also: Mapping[str, str] = field(default_factory=dict)
-    """Action name -> regular expression for other accepted wordings of this action. With a named group for each slot,
-    such a wording can be reworded in the environment's texts. Case never matters."""
+    """Action name -> regular expression for other accepted wordings of this action; case does not matter. If it has a
+    named group for each slot, such a wording is also reworded in the environment's texts."""
     numbered: str = ""
     """Regular expression for the words before the number in a numbered name."""
     case_matters: bool = False
-    """The environment accepts actions in their own case only."""
+    """Whether the environment accepts actions only in their own case."""
     unread_from: str = ""
-    """Regular expression for the point where the environment stops reading an action. Outer white space and final
-    periods are always passed to the environment, which ignores or refuses them."""
+    """Regular expression for the position from which the environment ignores an action's text. Outer white space and
+    final periods are always sent to the environment, which ignores or refuses them."""
 
 
 @dataclass(frozen=True)
 class ScoreNames:
-    """A family's own names of the two rates, and further figures of an episode."""
+    """A family's own names of the two rates, and of other figures of an episode."""
 
     success: str = "success"
     progress: str = "progress"
     figures: Mapping[str, str] = field(default_factory=dict)
-    """Key in `Info.figures` -> its name in tables. Fractions 0..1 of an episode; shown as means, in percent."""
+    """Key in `Info.figures` (a fraction 0..1 per episode) -> name in tables, which print the mean in percent."""
 
 
 @dataclass(frozen=True)
 class Draw:
-    """The number of a suite's tasks that a run plays, if the suite is larger."""
+    """The number of tasks that a run draws from a larger suite."""
 
     tasks: int
     seed: int
-    """Seed of `random.Random` without a suite seed from the user."""
+    """Seed of `random.Random`, if the user gives no suite seed."""
 
 
 @dataclass(frozen=True)
@@ -149,14 +149,14 @@ class PublishedTable:
     """Published results of a family outside the main table."""
 
     name: str
-    """The table's file, `results/published/<name>.csv`; its column `method` names the rows."""
+    """Name of the file `results/published/<name>.csv`; its column `method` names the rows."""
     suite: str
     columns: Mapping[str, str]
     """`success` and `progress` -> column, in percent."""
     note: str = ""
     """Facts needed to compare the rows with others."""
     other_suites: tuple[str, ...] = ()
-    """Other suites of the same tasks that are comparable with the rows."""
+    """Other suites of the same tasks whose runs are comparable with the rows."""
 
 
 ImportProgress = Callable[[str, int, int | None], None]
@@ -166,32 +166,32 @@ ImportProgress = Callable[[str, int, int | None], None]
 @dataclass(frozen=True)
 class TaskSuites:
     expected: Mapping[str, int]
-    """Number of the family's tasks per suite; other suites do not belong to the family."""
+    """Suite -> number of the family's tasks; the family has only these suites."""
     load_tasks: Callable[[Suite, Path | None, int], list[Task]]
-    """(suite, data folder, suite seed) -> all tasks in order; raises MissingDataError."""
+    """(suite, data folder, suite seed) -> all tasks in order; raises MissingDataError if data is missing."""
     generate: Callable[[int], Iterable[Task]] | None = None
-    """(suite seed) -> the open suite's tasks from the generator, without stored files. With it the harness proves and
-    freezes suites of other seeds; without it they come from `load_tasks` each time."""
+    """(suite seed) -> the open suite's tasks from the generator, without stored files. If given, the harness proves and
+    freezes suites of other seeds; otherwise `load_tasks` makes them each time."""
     generate_kinds: Callable[[int, Collection[str]], Iterable[Task]] | None = None
-    """(suite seed, kinds) -> only the suite's tasks of these kinds, if all of them take minutes."""
+    """(suite seed, kinds) -> the open suite's tasks of these kinds, if generating all kinds takes minutes."""
     whole: frozenset[str] = frozenset()
-    """Suites that contain every task of the simulator: training data cannot avoid them."""
+    """Suites that contain every task of the simulator, so that training data cannot exclude them."""
     training: frozenset[str] = frozenset()
-    """Suites that are served to trainers, and refused for scoring."""
+    """Suites that are served to trainers; runs on them are refused."""
     open_version: int = 1
-    """Version of the open suite, for every seed: raised if its tasks or their scoring change, so that suites frozen by
-    an earlier version are rebuilt."""
+    """Version of the open suites of all seeds. It grows if tasks or scoring change, so that suites frozen by an earlier
+    version are rebuilt."""
     own_words: Callable[[Task], Task] | None = None
-    """Returns a task of any suite in its engine's own words and scoring; None: the family has no such version."""
+    """(task) -> the same task in its engine's own words and scoring; None: the family has no such version."""
     forms: Callable[[Task], list[str]] = content_form
-    """Digests; two tasks that share one are the same task up to renaming. They keep training data and served tasks
-    apart from evaluated ones."""
+    """(task) -> digests. Two tasks that share a digest are the same task except for names. The digests exclude
+    evaluated tasks from training data and served tasks."""
     published_forms: Callable[[], Iterable[str]] = tuple
-    """Forms of the published tasks that are known without their data."""
+    """Digests of published tasks that are known without the published data."""
     evaluated_names: Callable[[], Iterable[str]] = tuple
-    """Parts of paths and names that identify published tasks and their splits in other people's texts."""
+    """Parts of paths and names that identify published tasks and their splits in texts of other authors."""
     few_tasks: Mapping[str, int] = field(default_factory=dict)
-    """Kind -> number of different open tasks, if small: two seeds other than 0 can share some."""
+    """Kind -> number of different open tasks, if it is so small that two seeds other than 0 may share tasks."""
 
 
 @dataclass(frozen=True)
@@ -199,9 +199,9 @@ class Actions:
     """The actions of an environment and their wording."""
 
     templates: Mapping[str, str]
-    """Action name -> canonical template (`take: "take {object} from {receptacle}"`), in prompt order."""
+    """Action name -> template (`take: "take {object} from {receptacle}"`), in the order of the prompt."""
     help_action: str | None = None
-    """The name in `templates` of the action that lists the valid actions; None if there is none."""
+    """Name in `templates` of the action that lists the valid actions; None if there is no such action."""
     wording: Wording = field(default_factory=Wording)
     """The facts that perturbations need, and the environment's own perturbations."""
 
@@ -220,58 +220,58 @@ class WorkerNeeds:
     """The number of environments per process, and the time limits of calls."""
 
     envs_per_worker: int = 1
-    """Environments that may share one worker process (1 for heavy ones)."""
+    """Number of environments in one worker process (1 for heavy environments)."""
     step_timeout: float = 60.0
-    """Seconds after which a step counts as hung."""
+    """Time limit of a step in seconds."""
     reset_timeout: float = 180.0
-    """Seconds after which starting an episode counts as hung."""
+    """Time limit of a reset in seconds."""
     cost: float = 1.0
-    """Typical CPU milliseconds of one step; the families share the cores by it."""
+    """Typical CPU milliseconds of one step; families share the CPU cores in this proportion."""
 
 
 @dataclass(frozen=True)
 class OwnBenchmark:
-    """The rules, scores, published rows and data of a family that is its own benchmark, such as HotpotQA. The families
+    """Rules, scores, published rows and data of a family that is a benchmark of its own, such as HotpotQA. The families
     of the main table set only `in_all`."""
 
     in_all: bool = False
-    """Whether `--tasks all` includes this family: only the five of the main table, whatever else is installed."""
+    """Whether `--tasks all` includes this family; true only for the five families of the main table."""
     max_turns: int = MAX_TURNS
-    """Turns of its episodes without a limit from the user; 30 at most."""
+    """Default turn limit of an episode; at most 30."""
     draw: Mapping[str, Draw] = field(default_factory=dict)
-    """Suite -> the draw from it, if a run does not play all of it."""
+    """Suite -> draw, if a run plays only a part of the suite."""
     scores: ScoreNames = field(default_factory=ScoreNames)
     published: PublishedTable | None = None
-    """The family's own leaderboard table."""
+    """Table of the family's own leaderboard."""
     provenance: Callable[[Suite, Path | None, int], Mapping[str, Any]] | None = None
     """(suite, data folder, suite seed) -> facts about the tasks' data for a run's manifest."""
     import_data: Callable[[Path, Path, ImportProgress], Sequence[str]] | None = None
-    """(the user's file, data folder, progress) -> what was done, one line each; for `evalharness data import FAMILY
-    FILE`. Raises ImportRefusedError."""
+    """(the user's file, data folder, progress) -> lines about the import, for `evalharness data import FAMILY FILE`.
+    Raises ImportRefusedError if the file cannot be used."""
 
 
 @dataclass(frozen=True)
 class StockEngine:
-    """The original engine, if the family's default engine is ours (`--engine stock`): the same games, slower."""
+    """The original engine of a family whose default engine is ours (`--engine stock`): the same games, but slower."""
 
     make: Callable[[Path | None], TextEnv]
     packages: tuple[str, ...]
-    """Distributions that it needs; a run's manifest records them."""
+    """Packages that the engine needs; a run's manifest records their versions."""
     worker: WorkerNeeds
 
 
 @dataclass(frozen=True)
 class EnvSpec:
-    """The object that an environment's folder registers under the entry point group `evalharness.environments`."""
+    """The description of an environment, registered as an entry point of the group `evalharness.environments`."""
 
     family: str
-    """Short lower-case name, also the prompt file's name: `prompts/<family>.yaml`."""
+    """Short lower-case name; it is also the name of the prompt file `prompts/<family>.yaml`."""
     title: str
-    """The name for people: `BabyAI`."""
+    """Title for people, for example `BabyAI`."""
     gym_id: str
-    """`evalharness/BabyAI-v0`."""
+    """Id for gymnasium, for example `evalharness/BabyAI-v0`."""
     make: Callable[[Path | None], TextEnv]
-    """(data folder) -> a new environment; heavy imports happen here, not in the module of the SPEC."""
+    """(data folder) -> new environment. This function does the slow imports, not the module of the SPEC."""
     suites: TaskSuites
     actions: Actions
     worker: WorkerNeeds = field(default_factory=WorkerNeeds)
@@ -280,20 +280,20 @@ class EnvSpec:
     short_title: str = ""
     """At most four characters for narrow columns; by default the first four of the title."""
     packages: tuple[str, ...] = ()
-    """Distributions whose version affects its behaviour; a run's manifest records them."""
+    """Packages whose version affects the environment's behaviour; a run's manifest records their versions."""
     prompt_file: Path | None = None
     """Prompt file of an environment outside this repository. Default: `prompts/<family>.yaml`."""
     place: Callable[[str, str], str | None] | None = None
-    """(valid action in lower case, '' for the start; its observation) -> the agent's place, None if unknown. Only for
-    the analysis of behaviour; without it the family has no figures about places."""
+    """(valid action in lower case, or '' at the start; its observation) -> the agent's place, None if unknown. Only the
+    analysis of behaviour uses it; if it is None, there are no figures about places."""
     own: OwnBenchmark = field(default_factory=OwnBenchmark)
     stock: StockEngine | None = None
-    """None: the family's simulator is already the stock one."""
+    """None: the family's engine is already the stock engine."""
     engine: Literal["ours", "stock"] = "ours"
-    """The engine that `make` uses, if the family has both."""
+    """Engine that `make` uses, if the family has both engines."""
 
     def on_stock_engine(self) -> EnvSpec:
-        """Raises UserError if the engine is not installed."""
+        """Return the environment with the stock engine. Raise UserError if the engine is not installed."""
         if self.stock is None:
             return self
         for package in self.stock.packages:
@@ -317,7 +317,7 @@ class EnvSpec:
 
 
 def lazily(target: str) -> Callable[..., Any]:
-    """Return a function that imports `module:name` when it is called: reading tasks need not wait for it."""
+    """Return a function that imports `module:name` only when it is called."""
     return partial(_call, target)
 
 

@@ -1,5 +1,5 @@
-"""Stored tasks of suite seed 0, because generators take seconds to minutes: one JSON object per line, so that diffs
-are readable. `evalharness.suites.open` checks by hashes that these are the proven tasks.
+"""Read and write stored tasks of suite seed 0, because generating them takes seconds to minutes. Files have one JSON
+object per line, for readable diffs. `evalharness.suites.open` checks the tasks by their hashes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def read_table(file: Path) -> list[dict[str, Any]]:
 
 
 def write_table(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write all rows at once at the end; report each on standard error, since generating them can take minutes."""
+    """Generate and report the rows, which can take minutes, and then write all of them."""
     lines = []
     for row in rows:
         lines.append(json.dumps(row) + "\n")
@@ -31,5 +31,5 @@ def write_table(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 @cache
 def frozen_tasks(file: Path) -> tuple[Task, ...]:
-    """Return the tasks of a table, read once per process."""
+    """Return the tasks of a table; read it once per process."""
     return tuple(map(Task.from_json, read_table(file)))

@@ -1,4 +1,4 @@
-"""PDDL text as nested lists of words, for the readers of two families."""
+"""Parse PDDL text to nested lists of words, for ALFWorld and the PDDL worlds."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ Tree: TypeAlias = "str | list[Tree]"
 
 ROOT_TYPE = "object"
 
-# White space and parentheses separate, as in Fast Downward. This matters: ALFWorld's domain writes `(?l - location, ?r
-# - receptacle)`, so its first type is `location,`; nothing has that type, so an object that is not held can never be
-# examined. A variable starts a token of its own: the published barman domain has "?l - level?l1 - level".
+# White space and parentheses separate tokens, as in Fast Downward. This matters: ALFWorld's domain has `(?l - location,
+# ?r - receptacle)`, so the first type is `location,`. No object has that type, so an object that is not carried can
+# never be examined. A variable starts a new token: the published barman domain has "?l - level?l1 - level".
 _TOKEN = re.compile(r"[()]|\?[^\s()?]+|[^\s()?]+")
 _DEEPEST = 50
 
 
 class PddlError(InvalidTaskError):
-    """The text is not PDDL, or uses PDDL that the family's engine does not support."""
+    """The text is not PDDL, or it uses features that the family's engine does not support."""
 
 
 def sections(text: str, kind: str) -> tuple[str, list[tuple[str, list[Tree]]]]:
-    """Return the name, and [(":types", [...]), ...], of `(define (kind name) (:types ...) ...)`, in lower case."""
+    """Parse `(define (kind name) (:types ...) ...)`. Return (name, [(":types", [...]), ...]) in lower case."""
     tree = as_list(_read(text), "file")
     if len(tree) < 2 or tree[0] != "define":
         raise PddlError("PDDL: the file does not start with (define ...)")
@@ -72,12 +72,12 @@ def as_word(tree: Tree, what: str) -> str:
 
 
 def as_atom(tree: Tree) -> tuple[str, ...]:
-    """Return a predicate name and its arguments, `("on", "b1", "b2")`."""
+    """Return a predicate name and its arguments, for example `("on", "b1", "b2")`."""
     return tuple(as_word(word, "atom") for word in as_list(tree, "atom"))
 
 
 def parse_typed(items: Sequence[Tree], what: str) -> dict[str, str]:
-    """Map `a b - kind c` to {"a": "kind", "b": "kind", "c": "object"}. A kind may have no names before its dash."""
+    """Map `a b - kind c` to {"a": "kind", "b": "kind", "c": "object"}. A dash may have no names before it."""
     kinds: dict[str, str] = {}
     pending: list[str] = []
     words = iter([as_word(item, what) for item in items])

@@ -35,7 +35,7 @@ def register(specs: Iterable[EnvSpec]) -> None:
 
             return TextVectorEnv(_spec, num_envs, data)
 
-        # The harness handles turn limits and the order of calls; the checker would probe spaces.
+        # The harness handles turn limits and the order of calls itself. gymnasium's checker would sample actions.
         gymnasium.register(
             spec.gym_id,
             entry_point=make,
@@ -46,9 +46,9 @@ def register(specs: Iterable[EnvSpec]) -> None:
 
 
 def once_imported(module: str, act: Callable[[], None]) -> None:
-    """Call `act` when `module` is imported, or now if it already is. This needs an import hook: with sorted imports
-    this package comes before gymnasium, and `gymnasium.make("evalharness.envs:ID")` then runs none of its code;
-    importing gymnasium here would cost every command a third of a second."""
+    """Call `act` after `module` is imported; call it now if it is already imported. This needs an import hook: this
+    package is often imported before gymnasium; then `gymnasium.make("evalharness.envs:ID")` runs none of its code.
+    Importing gymnasium here would delay every command by a third of a second."""
     if module in sys.modules:
         act()
     else:
@@ -56,7 +56,7 @@ def once_imported(module: str, act: Callable[[], None]) -> None:
 
 
 class _Afterwards(MetaPathFinder):
-    """Finds no module itself: it lets the other finders find the module, and calls `act` after its execution."""
+    """An import hook: the other finders find the module, and `act` is called after the module's execution."""
 
     def __init__(self, module: str, act: Callable[[], None]) -> None:
         self.module = module

@@ -1,8 +1,8 @@
-"""The action surface: the wording of an environment's actions. Pure.
+"""Define the action surface: the wording of an environment's actions.
 
-An environment's actions are data, a table of name -> template such as `take: "take {object} from {receptacle}"`.
-Everything that shows or reads an action uses one surface: the instruction's list, the worked example, and the model's
-reply. Another surface words the same meanings differently.
+An environment's actions are data: a table of name -> template such as `take: "take {object} from {receptacle}"`. The
+list in the instruction, the worked example and the parser of the model's reply use the same surface. Another surface
+has other words for the same actions.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ def _pattern(template: str) -> re.Pattern[str]:
 
 
 class ActionSurface:
-    """Templates in the order of the prompt's list."""
+    """The templates of actions, in the order of the prompt's list."""
 
     def __init__(self, templates: Mapping[str, str]) -> None:
         self.templates = dict(templates)
-        # The template with most literal text is tried first: `go to goal` before `go to {object}`.
+        # Try the template with the most literal text first: `go to goal` before `go to {object}`.
         self._patterns = sorted(
             ((name, _pattern(template)) for name, template in self.templates.items()),
             key=lambda item: (-len(re.sub(r"\{.*?\}", "", self.templates[item[0]])), item[0]),
         )
 
     def patterns(self) -> list[tuple[str, re.Pattern[str]]]:
-        """Return (name, expression with a group for each slot), in the order in which they are tried."""
+        """Return (name, regular expression with a group for each slot), in the order of the attempts."""
         return list(self._patterns)
 
     def parse(self, text: str) -> Action | None:
-        """Return the action that `text` words, or None if no template fits."""
+        """Parse `text` as an action; return None if no template fits."""
         for name, pattern in self._patterns:
             if match := pattern.fullmatch(text):
                 return Action(name, match.groupdict())

@@ -1,4 +1,4 @@
-"""A task, an environment's information beside its observations, and the errors of tasks."""
+"""Define a task, the information that an environment returns beside its observations, and the errors of tasks."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import Any, Literal, TypedDict
 from evalharness.base.errors import EvalharnessError
 
 MAX_TURNS = 30
-"""Turns of an episode in AgentBoard and AgentRefine: the default of a run, and the limit of open suites' plans."""
+"""Turn limit in AgentBoard and AgentRefine; it is the default of a run, and the limit for plans of open suites."""
 MIN_TURNS = 3
-"""Turns of the shortest plan that an open suite's task may have."""
+"""Minimum number of turns in the plan of an open suite's task."""
 
 Suite = str
-"""`agentboard` (published, needs data), `open` (generated), or the name of a family's own suite."""
+"""`agentboard` (published, needs data), `open` (generated), or a suite that a family defines."""
 Difficulty = Literal["easy", "hard"]
 LabelSource = Literal["official", "ours", "simulator"]
 
 
 class MissingDataError(EvalharnessError):
-    """Data that the user must supply is missing; the message ends with the commands that get it."""
+    """Data that the user must supply is missing; the message ends with the command that gets the data."""
 
     def __init__(self, what: str, how: str | None = None) -> None:
-        """`how`: the command that gets it, if not the one for the published suite."""
+        """`how`: command that gets the data, if it is not the command for the published suite."""
         super().__init__(
             f"{what}; get the data with: "
             + (how or "evalharness data fetch, or from a folder: evalharness data import DIR")
@@ -34,7 +34,7 @@ class MissingDataError(EvalharnessError):
 
 
 class ImportRefusedError(EvalharnessError):
-    """`OwnBenchmark.import_data` cannot use the given file; the message says what is wrong with it."""
+    """`OwnBenchmark.import_data` cannot use the given file; the message says why."""
 
 
 class InvalidTaskError(EvalharnessError):
@@ -42,10 +42,10 @@ class InvalidTaskError(EvalharnessError):
 
 
 class SuiteExhaustedError(EvalharnessError):
-    """A generator finds no further suitable task that differs from those taken."""
+    """A generator finds no new suitable task that differs from the accepted tasks."""
 
     def __init__(self, title: str, suite_seed: int, what: str) -> None:
-        """`what`: what ran out."""
+        """`what`: description of the missing tasks."""
         super().__init__(
             f"the open {title} suite of seed {suite_seed} cannot be made: {what}; use another suite seed"
         )
@@ -62,8 +62,8 @@ class NoEpisodeError(InvalidTaskError):
 class Task:
     """One problem of a suite.
 
-    `payload` is JSON data that the family's adapter understands; it holds no absolute path, so that `content_hash` is
-    the same on every machine.
+    `payload` is JSON data for the family's adapter. It contains no absolute path, so that `content_hash` is the same on
+    every machine.
     """
 
     id: str
@@ -75,17 +75,17 @@ class Task:
     goal: str
     difficulty: Difficulty
     kind: str
-    """Its group in the family (level, task type, domain, game), for grouping and display."""
+    """Kind of task in the family (level, task type, domain, game)."""
     labels: LabelSource = "official"
-    """The source of the subgoals that measure progress."""
+    """Source of the subgoals that measure progress."""
     subgoals: tuple[str, ...] = ()
     payload: Mapping[str, Any] = field(default_factory=dict)
     suite_seed: int | None = field(default=None, compare=False)
-    """Seed of its open suite. Neither stored with the task nor hashed: runs store it once."""
+    """Seed of the open suite. It is not stored with the task and not hashed, because a run stores it once."""
 
     @property
     def name(self) -> str:
-        """Return `babyai/open-3/017`: the id with the suite seed, since the suites of all seeds have the same ids."""
+        """Id with the suite seed (`babyai/open-3/017`), because the suites of all seeds have the same ids."""
         if self.suite_seed is None:
             return self.id
         return f"{self.family}/{self.suite}-{self.suite_seed}/{self.id.rpartition('/')[2]}"
@@ -97,13 +97,13 @@ class Task:
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 over the canonical JSON of `to_json`: changes whenever the task does. Cached: a run needs it five
-        times, and a task's payload may be long."""
+        """SHA-256 of the canonical JSON of `to_json`. It is cached, because a run needs it five times, and a task's
+        payload may be long."""
         text = json.dumps(self.to_json(), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
-        """Return what a run stores: every field except the suite seed."""
+        """Return every field except the suite seed."""
         return {name: value for name, value in asdict(self).items() if name != "suite_seed"}
 
     @classmethod
@@ -112,7 +112,7 @@ class Task:
 
 
 def tasks_hash(tasks: Sequence[Task]) -> str:
-    """Return the SHA-256 over the tasks' content hashes in order."""
+    """Return the SHA-256 of the tasks' content hashes in order."""
     return hashlib.sha256("\n".join(task.content_hash for task in tasks).encode()).hexdigest()
 
 
@@ -120,14 +120,14 @@ class OptionalInfo(TypedDict, total=False):
     """Information that only some environments return beside the observation."""
 
     no_effect: bool
-    """The last action was valid and more than a look, a talk or a wait, but did not change the world: AgentRefine's
-    logic error. Missing if the environment cannot tell, or counts such an action as not valid."""
+    """Whether a valid last action did not change the world, although it was not a look, a talk or a wait (AgentRefine's
+    logic error). Missing if the environment does not know this, or if it counts such an action as not valid."""
     published_valid: bool
-    """`valid` by the published rule, if ours differs: recordings of the original are compared with this one."""
+    """`valid` by the published rule, if our rule differs; recordings of the original are compared with this value."""
     halted: bool
-    """The last action halted the simulator itself, with an error or without an answer; the episode is over."""
+    """Whether the last action halted the simulator, with an error or without an answer. The episode is then over."""
     figures: Mapping[str, float]
-    """Further figures of the episode so far, as named in `OwnBenchmark.scores`."""
+    """Other figures of the episode so far, with names from `OwnBenchmark.scores`."""
 
 
 class Info(OptionalInfo):
@@ -136,17 +136,17 @@ class Info(OptionalInfo):
     progress: float
     """Progress rate so far, 0..1, by the suite's labels."""
     success: bool
-    """The task counts as solved by the suite's labels."""
+    """Whether the task is solved by the suite's labels."""
     solved: bool
-    """The simulator's own verdict, which can differ from the label's."""
+    """Whether the task is solved by the simulator's own verdict, which can differ from the labels."""
     valid: bool
-    """The last action was grounded: the environment understood it and could carry it out."""
+    """Whether the environment understood the last action and could carry it out (grounding)."""
     subgoals_completed: tuple[int, ...]
-    """Indices into `Task.subgoals` completed by this step (empty on reset)."""
+    """Indices in `Task.subgoals` of the subgoals that this step completed; empty after a reset."""
 
 
 def content_form(task: Task) -> list[str]:
-    """Return a form that is equal for tasks that differ only in their number."""
+    """Return a digest that is equal for tasks that differ only in their number."""
     data = [task.family, task.kind, task.goal, list(task.subgoals), dict(task.payload)]
     return [digest(json.dumps(data, sort_keys=True))]
 
@@ -156,7 +156,7 @@ def digest(text: str) -> str:
 
 
 def task_of(options: Mapping[str, Any] | None) -> Task:
-    """Return the task in gymnasium's reset options, or raise a clear error."""
+    """Return the task in gymnasium's reset options. Raise InvalidTaskError if there is none."""
     task = (options or {}).get("task")
     if not isinstance(task, Task):
         raise InvalidTaskError(

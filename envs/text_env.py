@@ -1,5 +1,5 @@
-"""The base class of every environment. It needs gymnasium, a third of a second of CPU; `evalharness.envs.base` imports
-it on first use."""
+"""Define the base class of all environments. It imports gymnasium, which takes a third of a second; so
+`evalharness.envs.base` imports this module at its first use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class AnyText(gymnasium.spaces.Space[str]):
-    """The space of every string. `gymnasium.spaces.Text` is limited in length and alphabet; a model is not."""
+    """The space of all strings. `gymnasium.spaces.Text` limits length and alphabet, but a model can write any text."""
 
     def sample(self, mask: Any | None = None, probability: Any | None = None) -> str:
         return "look"
@@ -32,14 +32,14 @@ class AnyText(gymnasium.spaces.Space[str]):
 
 
 class TextEnv(gymnasium.Env[str, str]):
-    """A text world: an action is any string, an observation is a string.
+    """A text environment: an action is any string, and an observation is a string.
 
-    Every adapter promises:
+    Every adapter fulfils these conditions:
 
-    * any string is accepted as an action; an impossible action gives an ordinary observation;
+    * every string is accepted as an action; an impossible action gives a normal observation;
     * the same task and actions give the same observations, independent of earlier episodes;
-    * `reset(options={"task": task})` may be called any number of times on one instance; before the first call
-      everything else raises `NoEpisodeError`;
+    * `reset(options={"task": task})` may be called any number of times on one instance; before the first call, all
+      other methods raise `NoEpisodeError`;
     * `terminated` means that the task is solved or the world has ended; the caller limits the turns, so `truncated` is
       always false.
     """
@@ -47,15 +47,15 @@ class TextEnv(gymnasium.Env[str, str]):
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  (gymnasium's own attribute)
 
     def __init__(self, data: Path | None = None) -> None:
-        """`data` is the user's data folder (it holds `agentboard/<family>/...`); None if a suite needs none."""
+        """`data`: the user's data folder, with `agentboard/<family>/...`; None if the suite needs no data."""
         self.data = data
         self._task: Task | None = None
-        """The running episode's task, if an adapter keeps it here."""
+        """Task of the running episode; some adapters do not use it."""
         self.observation_space = AnyText()
         self.action_space = AnyText()
 
     def warm(self) -> None:
-        """Start what the first episode would have to start, such as a simulator's process. Calling it is optional."""
+        """Start in advance what the first episode needs, such as a simulator's process. This call is optional."""
 
     @abstractmethod
     def reset(
@@ -65,34 +65,34 @@ class TextEnv(gymnasium.Env[str, str]):
 
     @abstractmethod
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Return (observation, reward = gain in progress rate, terminated, False, `Info`)."""
+        """Return (observation, reward, terminated, False, `Info`). The reward is the gain in progress rate."""
 
     @property
     @abstractmethod
     def goal(self) -> str:
-        """The goal text shown to the agent, known after `reset`."""
+        """Goal text for the agent, known after `reset`."""
 
     @abstractmethod
     def valid_actions(self) -> list[str]:
-        """Return every action that the world would accept now, sorted. Computed only when called: it can be slow."""
+        """Return every action that the world would accept now, sorted. This can be slow."""
 
     @abstractmethod
     def oracle(self) -> list[str]:
         """Return a plan from the state right after `reset` that solves the current task; [] if none is known.
 
-        Leaves the running episode as it was. Deterministic.
+        The running episode does not change. The result is deterministic.
         """
 
     def reference_plans(self) -> dict[str, list[str]]:
-        """Return named plans for the audit of labels: the oracle's, and others that solve the task by the simulator's
-        own verdict (a recorded solution, the direct way to the mission), if the two can differ."""
+        """Return name -> plan, to audit labels: the oracle's plan; if labels and simulator can differ, also plans
+        that solve the task by the simulator's own verdict (for example a recorded solution)."""
         return {"oracle": self.oracle()}
 
     @staticmethod
     def playing(part: T | None) -> T:
-        """Return `part` of the running episode, which is None in an adapter until the first `reset`.
+        """Return `part` of the running episode. An adapter has None before the first `reset`.
 
-        Raises NoEpisodeError before that.
+        Raise NoEpisodeError if `part` is None.
         """
         if part is None:
             raise NoEpisodeError
@@ -108,7 +108,7 @@ class TextEnv(gymnasium.Env[str, str]):
         completed: tuple[int, ...] = (),
         **further: Unpack[OptionalInfo],
     ) -> dict[str, Any]:
-        """Return an `Info`; `solved` equals `success` if the simulator has no verdict of its own."""
+        """Return an `Info`. If the simulator has no verdict of its own, `solved` is equal to `success`."""
         info: Info = {
             "progress": progress,
             "success": success,

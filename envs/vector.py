@@ -1,4 +1,4 @@
-"""Several worlds of one family in this process, behind gymnasium's vector interface."""
+"""Run several worlds of one family in this process, with gymnasium's vector interface."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 class TextVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], Sequence[str], Any]):
-    """Steps its worlds one after the other: they share a process, and a step takes less time than a message to another
-    process.
+    """Several worlds in one process. They step one after the other, because a step takes less time than a message to
+    another process.
 
         envs = gymnasium.make_vec("evalharness.envs:evalharness/BabyAI-v0", num_envs=4)
         observations, infos = envs.reset(options={"task": task})        # a group: the same task four times
         observations, infos = envs.reset(options={"tasks": [a, b, c, d]})
         observations, rewards, terminated, truncated, infos = envs.step(["look"] * 4)
 
-    No world restarts by itself: an ended world stays unchanged, with reward 0 and its last info, until
+    No world restarts by itself. An ended world stays unchanged, with reward 0 and its last info, until
     `reset(options={"tasks": [...], "reset_mask": mask})` restarts the worlds in the mask.
     """
 
@@ -60,7 +60,7 @@ class TextVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], Sequence[str], A
         return tuple(self._observations), self._all_infos()
 
     def _all_infos(self) -> dict[str, Any]:
-        """Return the last info of every world, also of ended ones."""
+        """Return the last info of every world, including ended worlds."""
         infos: dict[str, Any] = {}
         for i, info in enumerate(self._infos):
             infos = self._add_info(infos, info, i)

@@ -8,7 +8,7 @@ from evalharness.envs.base import Actions, EnvSpec, OwnBenchmark, StockEngine, T
 
 
 def _place(action: str, observation: str) -> str | None:
-    """Return the receptacle that the agent stands at: every receptacle is a place."""
+    """Return the receptacle that the agent goes to; every receptacle is a place."""
     return action.removeprefix("go to ") if action.startswith("go to ") else None
 
 

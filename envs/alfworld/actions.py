@@ -1,4 +1,4 @@
-"""The action surface, and the published benchmark's repairs to an action before it is played."""
+"""Define the action surface, and the published benchmark's corrections of an action before it is played."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ ACTIONS = MappingProxyType(
         "check": CHECK,
     }
 )
-"""The actions of the published games. `examine` takes an object in hand or the receptacle at which the agent stands."""
+"""The actions of the published games. `examine` takes a carried object, or the receptacle at the agent's place."""
 
 
 def repair(action: str) -> str:
-    """Return the action as the published task loop passes it on; grounding is judged on this text.
+    """Return the action as the published task loop sends it to the environment; grounding is judged on this text.
 
-    Without outer white space and final period, and with `put X in/on Y` for `put X in Y` (`put` anywhere in the text).
+    Remove outer white space and a final period. In a text with `put`, replace ` in ` or ` on ` by ` in/on `.
     """
     action = action.strip()
     if "put" in action:

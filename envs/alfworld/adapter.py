@@ -1,4 +1,4 @@
-"""The TextEnv: an ALFWorld game by AgentBoard's rules."""
+"""Play an ALFWorld game as a TextEnv, by AgentBoard's rules."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Episode:
     patterns: list[re.Pattern[str]]
     goal: str
     view: str
-    """The answer to `look`: the room, then the observation of the last arrival or opening."""
+    """Answer to `look`: at the start the room, later the observation after the last `go to` or `open`."""
     completed: set[int] = field(default_factory=set)
     progress: float = 0.0
     won: bool = False
@@ -52,14 +52,14 @@ class ALFWorldEnv(TextEnv):
         env = SPEC.make(data)
         observation, info = env.reset(options={"task": SPEC.suites.load_tasks("agentboard", data, 0)[0]})
 
-    Progress is the share of the task's subgoals seen in the observations so far, with one more in the
-    denominator for the goal itself, and 1 when the goal is reached (AgentBoard's rule).
+    Progress is (subgoals seen in observations) / (number of subgoals + 1), and 1 when the goal is reached (AgentBoard's
+    rule).
     """
 
     def __init__(
         self, data: Path | None = None, *, engine: Callable[[Mapping[str, Any]], Engine] = World
     ) -> None:
-        """`engine`: makes the engine of a game; TextWorld's own PDDL environment is possible, but much slower."""
+        """`engine`: function that makes the engine of a game; TextWorld's PDDL environment is possible, but slower."""
         super().__init__(data=data)
         self._engine = engine
         self._current: _Episode | None = None
@@ -99,7 +99,7 @@ class ALFWorldEnv(TextEnv):
         return observation, episode.progress - before, episode.won, False, info
 
     def _unwrapped_step(self, command: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Play on plain TextWorld: no repairs, no help, the game's own verdict."""
+        """Play without AgentBoard's rules: no corrections, no help action, the game's own verdict."""
         episode, before = self._episode, self._episode.progress
         valid = command.strip() in episode.engine.commands()
         observation = episode.engine.step(command)
@@ -137,7 +137,7 @@ def _play(episode: _Episode, action: str) -> str:
         return f"Choose an action from these valid actions: {', '.join([*offered, CHECK])}"
     observation = _ARRIVAL.sub("", engine.step(action))
     if action == LOOK:
-        # Published rule: looking repeats the last arrival or opening, even if it is out of date.
+        # Published rule: `look` repeats the observation after the last `go to` or `open`, even if it is out of date.
         return episode.view
     if action.startswith(("go to", "open")) and observation != NOTHING_HAPPENS:
         episode.view = observation
@@ -163,14 +163,14 @@ def _game(task: Task, data: Path | None) -> dict[str, Any]:
         game, found = parse_game(content), sha256(content)
     if found != payload.get("sha256"):
         raise InvalidTaskError(
-            f"{task.id}: its game file is not the task table's; check the data with: evalharness data verify"
+            f"{task.id}: the hash of its game file is wrong; check the data with: evalharness data verify"
         )
     return game
 
 
 def _introduction(text: str) -> tuple[str, str]:
-    """Return (room, goal) of a game's opening: a title, the room and the task, separated by empty lines."""
+    """Return (room, goal) of a game's opening text, which has title, room and task, separated by empty lines."""
     paragraphs = text.split("\n\n")
     if len(paragraphs) < 3 or not paragraphs[2].startswith(_TASK_LINE):
-        raise InvalidTaskError(f"an ALFWorld game does not open like this: {text[:200]!r}")
+        raise InvalidTaskError(f"this is not the opening text of an ALFWorld game: {text[:200]!r}")
     return paragraphs[1], paragraphs[2].removeprefix(_TASK_LINE)

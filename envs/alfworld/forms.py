@@ -1,4 +1,4 @@
-"""Digests of a household up to renaming, and the names of published games."""
+"""Compute digests of households that do not depend on names, and list the names of published games."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def forms(task: Task) -> list[str]:
 
 
 def _game_form(name: str) -> str:
-    """Return the form of a game in the words of any release."""
+    """Return the form of a game, the same for all releases."""
     return digest(f"alfworld game {name}")
 
 

@@ -1,8 +1,8 @@
-"""ALFWorld's own data folder, as `alfworld-download` leaves it: `json_2.1.1/SPLIT/TASK/TRIAL/game.tw-pddl`.
+"""Read ALFWorld's own data folder, which `alfworld-download` makes: `json_2.1.1/SPLIT/TASK/TRIAL/game.tw-pddl`.
 
-Its splits are suites in the games' own words and with their own verdict: `alfworld-seen` (140 games) and
-`alfworld-unseen` (134), known by hash in both releases, and `alfworld-train`, which is for training only. The older
-release says `put X in/on Y`, the later one `move X to Y`; each game is played in the words of its own grammar.
+Its splits are suites with the games' own words and verdict: `alfworld-seen` (140 games) and `alfworld-unseen` (134),
+whose hashes are known for both releases, and `alfworld-train`, which is for training only. The older release has
+`put X in/on Y`, the later release `move X to Y`. Each game is played in the words of its own grammar.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _TEXTS = ("pddl_domain", "grammar", "pddl_problem")
 
 @cache
 def evaluated_games() -> dict[str, dict[str, tuple[str, str]]]:
-    """Map split -> name -> the hashes of the older and of the later release's game."""
+    """Return split -> name -> (hash of the game in the older release, hash in the later release)."""
     games: dict[str, dict[str, tuple[str, str]]] = {"valid_seen": {}, "valid_unseen": {}}
     with Path(__file__).with_name("games.csv").open(newline="", encoding="ascii") as file:
         for row in csv.DictReader(file):
@@ -55,7 +55,7 @@ def evaluated_games() -> dict[str, dict[str, tuple[str, str]]]:
 
 
 def parse_game(content: bytes) -> dict[str, Any]:
-    """Raises InvalidTaskError."""
+    """Parse a game file. Raise InvalidTaskError if it is invalid."""
     try:
         game = json.loads(content)
     except ValueError as error:
@@ -66,20 +66,20 @@ def parse_game(content: bytes) -> dict[str, Any]:
 
 
 def hash_game(game: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the three texts that are played; a walkthrough in the file does not matter."""
+    """Return the SHA-256 of the three texts that define the game; a walkthrough in the file does not matter."""
     return hashlib.sha256(json.dumps([game[text] for text in _TEXTS]).encode()).hexdigest()
 
 
 def game_path(data: Path | None, split: str, name: str) -> Path:
-    """Raises InvalidTaskError for a name that is no game's, MissingDataError without a data folder."""
+    """Return the path of a game. Raise InvalidTaskError for an invalid name, MissingDataError without a data folder."""
     if split not in SPLITS.values() or not GAME_NAME.fullmatch(name):
         raise InvalidTaskError(f"not the name of an ALFWorld game: {split}/{name!r}")
     return _root(data) / split / name / _FILE
 
 
 def load_split(suite: str, data: Path | None) -> list[Task]:
-    """Return the tasks of a suite of `SPLITS`, sorted by name. Raises MissingDataError and InvalidTaskError, which say
-    how many games are missing or changed, and which."""
+    """Return the tasks of a suite in `SPLITS`, sorted by name. Raise MissingDataError if games are missing, and
+    InvalidTaskError if games have changed; the messages count and name these games."""
     split, root = SPLITS[suite], _root(data)
     if suite == TRAIN:
         return [_task(suite, index, name, parse_game(path.read_bytes()))
@@ -103,13 +103,13 @@ def load_split(suite: str, data: Path | None) -> list[Task]:
         raise MissingDataError(f"{suite}: {len(missing)} of {total} games are missing: {_some(missing)}", FIX)
     if changed:
         raise InvalidTaskError(
-            f"{suite}: {len(changed)} of {total} games are not ALFWorld's: {_some(changed)}; import them again: {FIX}"
+            f"{suite}: {len(changed)} of {total} games have changed: {_some(changed)}; import them again: {FIX}"
         )
     return tasks
 
 
 def import_folder(source: Path, data: Path, progress: ImportProgress) -> Sequence[str]:
-    """Copy the games of a folder that `alfworld-download` made. Raises ImportRefusedError."""
+    """Copy the games of a folder that `alfworld-download` made. Raise ImportRefusedError if it has no such games."""
     root = next((folder for folder in (source / "json_2.1.1", source) if _splits_in(folder)), None)
     if root is None:
         raise ImportRefusedError(
@@ -121,7 +121,7 @@ def import_folder(source: Path, data: Path, progress: ImportProgress) -> Sequenc
         for name, path in _games_in(root / split):
             progress(split, copied, None)
             if known is not None and name not in known:
-                continue  # ALFWorld's own filter: unsolvable, or of another kind
+                continue  # ALFWorld's own filter excludes it: it is unsolvable or of another kind
             content = path.read_bytes()
             try:
                 game = parse_game(content)

@@ -1,11 +1,11 @@
-"""A game's text grammar: the command of each action, and the text after it.
+"""Parse a game's text grammar: the command of each action, and the text after it.
 
 The format is TextWorld's `.twl2`: blocks `grammar :: JSON;` and `action NAME { template :: "..."; feedback :: "...";
 grammar :: JSON; }`. A right-hand side mixes literal text with `#symbol#`, `{expression | query}` and `[{expression |
 query}]` (a list in words); a query is a conjunction of typed predicates. `narration.py` turns a grammar into text.
 
-A small interpreter evaluates the expressions in game files (names, the attributes of an entity, strings, `+`, `or`).
-TextWorld uses Python's `eval` for them; a downloaded game must not run code here.
+A small interpreter evaluates the expressions in game files (names, attributes of an entity, strings, `+`, `or`).
+TextWorld uses Python's `eval`, but a downloaded game must not run code here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Entity:
 
 
 Placeholder: TypeAlias = "tuple[str, str]"
-"""(name, type), as in `r:receptacle`."""
+"""(name, type), written as `r:receptacle`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """`{inner | query}`: the inner text, repeated for every answer of the query."""
+    """`{inner | query}`: the inner text, once for every answer of the query."""
 
     inner: Symbol | Expression
     query: tuple[Term, ...]
@@ -89,7 +89,7 @@ class ActionText:
 class Grammar:
     rules: Mapping[str, tuple[Rule, ...]]
     actions: Mapping[str, ActionText]
-    """By action name in lower case."""
+    """Action name in lower case -> texts of the action."""
 
 
 _TOKEN = re.compile(
@@ -113,7 +113,7 @@ def parse_grammar(text: str) -> Grammar:
                 fields[key[1]] = _field(tokens, "block" if key[1] == "grammar" else "string")
             if not {"template", "feedback"} <= set(fields):
                 raise InvalidTaskError(f"grammar: action {name} needs a template and a feedback")
-            # TextWorld's parser skips white space after an opening quote: `help` of the later release begins with it.
+            # TextWorld's parser skips white space after an opening quote; `help` of the later release has such space.
             template, feedback = (_parts(fields[key].lstrip()) for key in ("template", "feedback"))
             actions[name.lower()] = ActionText(template, feedback)
             lines = fields.get("grammar", "{}").split("\n")
@@ -177,7 +177,7 @@ def _parts(text: str) -> tuple[Part, ...]:
     while position < len(text):
         token = _PART.match(text, position)
         if token is None:
-            # TextWorld's parser ends a text where it cannot read on; a rule of the published grammar has a wrong
+            # TextWorld's parser ends a text at an invalid character; one rule of the published grammar has a wrong
             # brace.
             break
         position = token.end()

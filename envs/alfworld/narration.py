@@ -21,21 +21,21 @@ from evalharness.envs.base import InvalidTaskError
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The world as the grammar reads it."""
+    """The state of the world in the form that the grammar needs."""
 
     facts: FactBase
     denied: FactBase
-    """Atoms that an action has made false, and no later action true."""
+    """Atoms that an action has made false and that no later action has made true."""
     entities: Mapping[str, Entity]
     is_a: Callable[[str, str], bool]
 
 
 Filled = Mapping[Placeholder, str]
-"""Placeholders -> entities."""
+"""Placeholder -> entity."""
 
 
 def derive(grammar: Grammar, parts: Sequence[Part], filled: Filled, scene: Scene) -> str:
-    """Return the text of `parts`. Of a symbol's rules, use the first whose condition can be fulfilled in the scene."""
+    """Return the text of `parts`. For a symbol, use its first rule whose condition can be fulfilled in the scene."""
     pieces = []
     for part in parts:
         if isinstance(part, Literal):
@@ -76,9 +76,9 @@ def _listing(grammar: Grammar, items: Sequence[str], filled: Filled, scene: Scen
 
 
 def assignments(query: Sequence[Term], filled: Filled, scene: Scene) -> Iterator[dict[Placeholder, str]]:
-    """Yield every way to fill a query's placeholders: facts in alphabetical order, no entity under two placeholders.
+    """Yield every way to fill a query's placeholders: facts in alphabetical order, and no entity in two placeholders.
 
-    A placeholder is its name and its type: the same name with another type than in `filled` is new (TextWorld's rule).
+    Name and type identify a placeholder: the same name with another type than in `filled` is new (TextWorld's rule).
     """
     if not query:
         yield dict(filled)

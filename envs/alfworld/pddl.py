@@ -16,13 +16,13 @@ from evalharness.envs.pddl_text import ROOT_TYPE, PddlError, Tree, as_atom, as_w
 @dataclass(frozen=True, slots=True)
 class Variable:
     name: str
-    """Without the question mark."""
+    """Name without the question mark."""
     type: str
 
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """A predicate over terms; a term that begins with `?` is a variable, any other a constant."""
+    """A predicate over terms. A term that begins with `?` is a variable; any other term is a constant."""
 
     predicate: str
     terms: tuple[str, ...]
@@ -40,7 +40,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """In disjunctive normal form: one of the conjunctions must hold, for some values of the lifted variables."""
+    """A disjunctive normal form: one of the conjunctions must be true, for some values of the lifted variables."""
 
     conjunctions: tuple[tuple[Literal, ...], ...]
     lifted: tuple[Variable, ...]
@@ -51,7 +51,7 @@ class Condition:
 class Effect:
     atom: Atom
     adds: bool
-    """True when the atom becomes true, False when it becomes false."""
+    """True if the atom becomes true, False if it becomes false."""
     when: Condition | None = None
 
 
@@ -112,7 +112,7 @@ def parse_problem(text: str, domain: Domain) -> Problem:
     for fact in by_keyword.get(":init", []):
         if isinstance(fact, str) or not fact:
             raise PddlError(f"PDDL: an initial fact should be a list, not {fact!r}")
-        if fact[0] != "=":  # numeric fluents (costs, distances) do not affect these games
+        if fact[0] != "=":  # skip numeric fluents (costs, distances), which do not matter here
             init.append(_atom(fact))
     goals = by_keyword.get(":goal", [])
     if len(goals) != 1:
@@ -143,7 +143,7 @@ def condition_of(tree: Tree, parameters: Sequence[Variable] = ()) -> Condition:
 def _conjunctions(
     tree: Tree, positive: bool, names: Mapping[str, str], types: dict[str, str]
 ) -> list[tuple[Literal, ...]]:
-    """`names`: quantified variables -> their names in `types`, which this function extends."""
+    """Return the conjunctions of a condition. `names`: quantified variable -> its name in `types`; extend `types`."""
     if isinstance(tree, str):
         raise PddlError(f"PDDL: expected a condition, found {tree!r}")
     head, rest = tree[0] if tree else "and", tree[1:]
@@ -177,7 +177,7 @@ def _existential(
         while name in types:
             name += "'"
         types[name], own[variable.name] = variable.type, name
-    # `v = v` for variables that a conjunction does not mention: nothing of an empty type exists.
+    # Add `v = v` for a variable that a conjunction does not mention: its type must have a member.
     same = {name: Literal(Atom("=", (f"?{name}", f"?{name}")), True) for name in own.values()}
     return [
         (

@@ -1,8 +1,8 @@
-"""A small conjunctive query engine: the bindings of free variables that make a PDDL condition true.
+"""Find the values of free variables that make a PDDL condition true (a small conjunctive query engine).
 
-Each conjunction is ordered once, so that every look-up finds as many variables bound as possible. The order affects
-only the time: all applicable actions of a household take about 0.3 ms; grounding every action beforehand, as a planner
-does, takes 200 ms per game.
+Each conjunction is ordered once, so that as many variables as possible have values before each look-up. The order
+affects only the time: finding all applicable actions of a household takes about 0.3 ms. Grounding every action before
+the game, as a planner does, would take 200 ms per game.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ Arguments = tuple[str, ...]
 
 
 class FactBase:
-    """The set of ground atoms that are true, indexed by predicate and by each argument."""
+    """The set of true ground atoms, indexed by predicate and by each argument."""
 
     def __init__(self) -> None:
-        # Dictionaries serve as ordered sets: iteration must not depend on the hash seed.
+        # Use dictionaries as ordered sets, because iteration must not depend on the hash seed.
         self._all: dict[str, dict[Arguments, None]] = {}
         self._by_argument: dict[tuple[str, int, str], dict[Arguments, None]] = {}
 
@@ -51,7 +51,7 @@ class FactBase:
         return self._all.get(predicate, {})
 
     def candidates(self, predicate: str, pattern: Sequence[str | None]) -> Iterable[Arguments]:
-        """Return a superset of the facts that fit the pattern (None = anything): the facts of its rarest argument."""
+        """Return a superset of the facts that fit the pattern (None fits any value): those of its rarest argument."""
         best: dict[Arguments, None] | None = None
         for position, value in enumerate(pattern):
             if value is not None:
@@ -84,7 +84,7 @@ Step = Callable[[FactBase, Binding], Iterator[None]]
 
 
 class Query:
-    """A condition compiled for the worlds with the given `members` (type -> names of that type)."""
+    """A compiled condition. `members`: type -> names of that type in the world."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Query:
         members: Mapping[str, Sequence[str]],
         facts: FactBase,
     ) -> None:
-        """`facts` only guide the order of look-ups; `bound` are the variables that every call will bind."""
+        """Compile the condition. `facts` serve to order the look-ups. `bound`: variables with a value in each call."""
         self._free = tuple(variable.name for variable in free)
         self._members = members
         self._facts = facts
@@ -137,7 +137,7 @@ class Query:
             costs = [(self._cost(literal, bound), position) for position, literal in enumerate(waiting)]
             cost, position = min(costs)
             if cost == _IMPOSSIBLE:
-                # Only tests are left; they mention a variable that no positive literal binds.
+                # Only tests are left. They mention a variable that no positive literal can give a value.
                 name = next(name for name in wanted if name not in bound)
                 steps.append(_enumerate(name, self._members[types[name]]))
                 bound.add(name)
@@ -151,7 +151,7 @@ class Query:
         return tuple(steps)
 
     def _cost(self, literal: Literal, bound: set[str]) -> float:
-        """Return the expected number of matches; a test comes first once all its variables are bound."""
+        """Return the expected number of matches; 0 if all variables have values, so that such a test comes first."""
         predicate, terms = literal.atom.predicate, literal.atom.terms
         if literal.variables <= bound:
             return 0.0

@@ -1,7 +1,7 @@
-"""`--engine stock`: TextWorld's own PDDL environment plays the games, with the interface of `World`.
+"""Play the games in TextWorld's own PDDL environment (`--engine stock`), with the interface of `World`.
 
-A game takes about 0.8 s to start, and a step 30 to 50 ms. Each instance loads a copy of TextWorld's planner library,
-which stays in memory: unloading it crashes the process at its end.
+The start of a game takes about 0.8 s, and a step 30 to 50 ms. Each instance loads a copy of TextWorld's planner
+library, which stays in memory: unloading it would crash the process at its end.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ def make(data: Path | None) -> ALFWorldEnv:
 
 class TextWorldGame:
     def __init__(self, game: Mapping[str, Any], *, policy: bool = False) -> None:
-        """`policy` asks TextWorld's planner for a plan at every step, as ALFWorld's training set-up does."""
+        """Start a game. `policy`: ask TextWorld's planner for a plan at every step, as ALFWorld's training does."""
         if sys.version_info >= (3, 13):
-            # Its grammar evaluates names put into locals(), which PEP 667 prevents.
-            raise UserError("TextWorld 1.7 plays no PDDL game on Python 3.13; leave --engine stock out")
+            # TextWorld's grammar evaluates names in locals(); PEP 667 prevents that.
+            raise UserError("TextWorld 1.7 cannot play PDDL games on Python 3.13; leave --engine stock out")
         from textworld.core import EnvInfos
         from textworld.envs import PddlEnv
 

@@ -1,4 +1,4 @@
-"""The task tables: 134 published games in the order of the label file, the splits of ALFWorld's own data folder, or
+"""Load the tasks: 134 published games in the order of the label file, the splits of ALFWorld's own data folder, or
 134 generated households."""
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from evalharness.envs.published import FIX, folder_of, label_rows
 
 PUBLISHED_TASKS = 134
 UNWRAPPED = "unwrapped"
-"""The suite of the published games in TextWorld's own words and with its own verdict, as other groups play them."""
+"""Suite of the published games in TextWorld's own words and with its own verdict, as other groups play them."""
 OWN_WORDS = frozenset({UNWRAPPED, *SPLITS})
-"""Suites without AgentBoard's repairs, help action and labels."""
+"""Suites without AgentBoard's corrections of actions, help action and labels."""
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
@@ -31,7 +31,7 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
 
 
 def make_unwrapped(task: Task) -> Task:
-    """Return the task in TextWorld's own words and without labels: only the game's goal decides."""
+    """Return the task in TextWorld's own words and without labels; only the game's goal decides on success."""
     number = task.id.rpartition("/")[2]
     return replace(
         task, id=f"alfworld/{UNWRAPPED}/{number}", suite=UNWRAPPED, labels="simulator", subgoals=(),
@@ -67,7 +67,7 @@ def _load_published(data: Path | None) -> list[Task]:
     rows.sort(key=lambda row: int(row["id"]))
     if [row["id"] for row in rows] != list(range(PUBLISHED_TASKS)):
         raise InvalidTaskError(
-            f"{folder / 'test.jsonl'} should hold the labels 0 to {PUBLISHED_TASKS - 1}; {FIX}"
+            f"{folder / 'test.jsonl'} must have the labels 0 to {PUBLISHED_TASKS - 1}; {FIX}"
         )
     return [_task(data, row) for row in rows]
 

@@ -1,4 +1,4 @@
-"""BabyAI: instructions in a partially observed grid world, as text."""
+"""Define BabyAI: instructions in a partially observed grid world, as text."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The agent's sentences, each with its simulator moves.
+"""List the agent's actions (sentences), each with its simulator moves.
 
-AgentBoard rebuilds this dictionary from the view at every step; its keys are the only accepted sentences. Two oddities
-are kept. `pickup` and `go to` number only the reachable objects of a name, so the number can differ from the
-observation's. Routes are planned as if every door were open.
+AgentBoard builds this dictionary from the view at every step, and accepts only its sentences. Two unexpected properties
+are kept. `pickup` and `go to` number only the reachable objects of a name, so the number may differ from that in the
+observation. Routes are planned as if every door were open.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from evalharness.envs.babyai.view import (
 )
 
 LEFT, RIGHT, FORWARD, PICKUP, DROP, TOGGLE = range(6)
-"""minigrid's actions."""
+"""Numbers of minigrid's actions."""
 
 Moves = tuple[int, ...]
 
@@ -55,8 +55,8 @@ UNKNOWN = "The action is not recognized. Please check valid actions."
 _FRONT = SIZE + HALF
 _SOLID = frozenset({WALL, BOX, BALL, KEY, 9})  # 9 is lava; the agent plans around it
 
-# The planner's map adds a margin of one cell to the view: 9 x 9 cells. A pose is 4 * cell + heading; headings count
-# clockwise from straight ahead.
+# The planner's map is the view with a margin of one cell: 9 x 9 cells. A pose is 4 * cell + heading; headings are
+# numbered clockwise from straight ahead.
 _SPAN = SIZE + 2
 _AHEAD = (_SPAN, 1, -_SPAN, -1)  # heading -> step to the cell in front
 _START = 4 * (_SPAN + 1 + HALF)
@@ -67,9 +67,9 @@ _ON_MAP = tuple(_SPAN * (index // SIZE + 1) + index % SIZE + 1 for index in rang
 def _margin(direction: int) -> frozenset[int]:
     """Return the margin cells that routes may not use, for an agent that faces east, south, west or north (0 to 3).
 
-    AgentBoard's bounds are one cell too wide towards the west and the north of the world. The usable square is
-    therefore 8 x 8, and the compass decides which of its sides exceeds the view (inferred from transcripts: with both
-    sides or neither, recorded routes differ).
+    AgentBoard's bounds are one cell too wide in the west and in the north of the world. So the usable square is 8 x 8,
+    and the agent's direction decides on which sides it is larger than the view. (We inferred this from transcripts:
+    with any other margin, recorded routes differ.)
     """
     west_or_north = {0: ("near", "left"), 1: ("near", "right"), 2: ("far", "right"), 3: ("far", "left")}
     sides = {
@@ -95,12 +95,12 @@ _RIGHT = tuple(pose - pose % 4 + (pose + 1) % 4 for pose in _POSES)
 class Routes:
     """Shortest routes in and around the view that end in front of a cell, or on it.
 
-    Breadth-first search with moves tried in the order forward, left, right; of several equally short predecessors of a
-    pose the last one counts. Cells out of sight and doors, even closed ones, count as free.
+    The search is breadth-first, with moves in the order forward, left, right. If a pose has several predecessors of
+    equal distance, the last one counts. Unseen cells and doors, even closed doors, count as free.
     """
 
     def __init__(self, view: View, direction: int, face: list[int], stand: list[int]) -> None:
-        closed = bytearray(_SPAN * _SPAN + 1)  # the last entry stands for everything off the map, as does -1
+        closed = bytearray(_SPAN * _SPAN + 1)  # the last entry (index -1) is any cell outside of the map
         closed[-1] = 1
         for cell in _MARGINS[direction]:
             closed[cell] = 1
@@ -144,22 +144,22 @@ class Routes:
         return tuple(reversed(moves))
 
     def to_face(self, index: int) -> Moves | None:
-        """Return moves that put the agent in front of a cell of the view, facing it; None without route."""
+        """Return moves that put the agent in front of a cell of the view, facing it; None if there is no route."""
         return self._moves_to(self._facing.get(_ON_MAP[index]))
 
     def onto(self, index: int) -> Moves | None:
-        """Return moves that put the agent on a cell of the view; None without route."""
+        """Return moves that put the agent on a cell of the view; None if there is no route."""
         return self._moves_to(self._standing.get(_ON_MAP[index]))
 
 
 @dataclass
 class Actions:
-    """The accepted sentences of a view, and the reasons why similar sentences are refused."""
+    """The accepted sentences for a view, and the answers to similar sentences that are refused."""
 
     moves: dict[str, Moves] = field(default_factory=dict)
-    """Accepted sentence -> simulator moves, in the published order of listing."""
+    """Accepted sentence -> simulator moves, in the published order."""
     refusals: dict[str, str] = field(default_factory=dict)
-    """Refused sentence -> the explanation the agent gets."""
+    """Refused sentence -> explanation for the agent."""
 
 
 def available(view: View, direction: int) -> Actions:

@@ -1,4 +1,4 @@
-"""BabyAI as a text world."""
+"""Play BabyAI as a text environment."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class BabyAIEnv(TextEnv):
         elif not actions.moves[sentence]:
             observation = NO_CHANGE
             if task.suite not in _AS_PUBLISHED:
-                self._valid = True  # as published, the last step's validity stays
+                self._valid = True  # published rule: keep the validity of the last step
         else:
             self._valid = True
             outcome = self._rules.perform(self._world, actions.moves[sentence])
@@ -73,7 +73,7 @@ class BabyAIEnv(TextEnv):
         return self._add_listing(observation), self._rules.rate - before, done, False, info
 
     def _add_listing(self, observation: str) -> str:
-        """Add the list of actions, which AgentGym shows at every turn."""
+        """Add the list of valid actions, which AgentGym shows at every turn."""
         if self.playing(self._task).suite != AGENTGYM:
             return observation
         return f"{observation}\nAvailable actions: {json.dumps(list(self._available().moves))}"
@@ -103,7 +103,7 @@ class BabyAIEnv(TextEnv):
         return Oracle(world, rules).plan()
 
     def reference_plans(self) -> dict[str, list[str]]:
-        """Return the oracle's plan and, if labels decide, the direct way to the mission."""
+        """Return the oracle's plan; if labels decide on success, also the shortest plan for the mission itself."""
         plans = {"oracle": self.oracle()}
         task = self.playing(self._task)
         if task.suite == "agentboard":
@@ -112,7 +112,7 @@ class BabyAIEnv(TextEnv):
         return {name: plan for name, plan in plans.items() if plan}
 
     def _available(self) -> Actions:
-        """Return the present view's action dictionary, computed on first use."""
+        """Return the action dictionary of the current view, computed on first use."""
         if self._actions is None:
             self._actions = available(self._world.view, self._world.direction)
         return self._actions

@@ -1,4 +1,4 @@
-"""Digests of a task's start: equal goal and first observation, or equal level and seed."""
+"""Compute digests of a task's start: one of goal and first observation, and one of level and seed."""
 
 from __future__ import annotations
 

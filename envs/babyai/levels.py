@@ -1,4 +1,4 @@
-"""The levels of the suites, and their simulator: minigrid without its own drawing of the view."""
+"""List the levels of the suites, and make their simulator: minigrid without its own computation of the view."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 FAMILY = "babyai"
 OPEN_VERSION = 2
-"""Version 2: no two tasks begin alike, nor like one of suite seed 0 or a published one, except `FEW_STARTS`."""
+"""Version 2: no task has the start of another task, of suite seed 0 or of a published task, except `FEW_STARTS`."""
 FEW_STARTS: Mapping[str, int] = {"GoToRedBallNoDists": 8, "OpenRedDoor": 8}
-"""Level -> its number of different starts, if too few for every suite. An accepted seed of these levels must not show
-the ball or door at the start (a random policy would reach it), so a start shows only walls: 330 and 321 accepted
-seeds have 8 starts each."""
+"""Level -> number of different starts, if it is too small for all suites. An accepted seed of these levels must not
+show the ball or door at the start (a random policy would reach it), so a start shows only walls: 330 and 321 accepted
+seeds have only 8 different starts each."""
 LEVELS: tuple[str, ...] = (
     "GoToRedBallGrey",
     "GoToRedBall",
@@ -65,7 +65,7 @@ AGENTGYM_LEVELS: tuple[str, ...] = (
 )
 """AgentGym's 40 levels in its order (agentenv-babyai at commit 3ef9235)."""
 SEEDS = (1234, 1235, 1236, 1237)
-"""Seeds of the published tasks, the same four for every level."""
+"""Seeds of the published tasks: the same four seeds for every level."""
 
 
 FIXED_SIZE: Mapping[str, Mapping[str, Any]] = {
@@ -78,12 +78,12 @@ FIXED_SIZE: Mapping[str, Mapping[str, Any]] = {
     "PickupAbove": {"room_size": 6},
     "PickupDistDebug": {"num_rows": 1, "num_cols": 1, "room_size": 7},
 }
-"""Levels whose classes set a constant size, which can still be overridden."""
+"""Level whose class sets a constant size -> that size, which can be overridden."""
 
 
 @cache
 def _constructors() -> dict[str, tuple[Any, dict[str, Any]]]:
-    """Map level names to (class, keyword arguments), as minigrid registers them."""
+    """Return level -> (class, keyword arguments), as registered by minigrid."""
     os.environ.setdefault(
         "PYGAME_HIDE_SUPPORT_PROMPT", "1"
     )  # minigrid imports pygame, which prints a greeting
@@ -92,8 +92,8 @@ def _constructors() -> dict[str, tuple[Any, dict[str, Any]]]:
     import minigrid.envs.babyai.core.roomgrid_level as roomgrid_level
     from gymnasium.envs.registration import load_env_creator
 
-    # Rejection sampling prints a line for every rejected layout. Shadowing the module's `print` costs nothing and,
-    # unlike redirecting stdout, cannot swallow the output of another thread.
+    # minigrid prints a line for every rejected layout. Replacing `print` in its module costs no time. Redirecting
+    # stdout instead could lose the output of another thread.
     roomgrid_level.print = lambda *_args, **_kwargs: None
     if "BabyAI-GoToObj-v0" not in gymnasium.registry:
         minigrid.register_minigrid_envs()  # gymnasium >= 1.0 no longer registers minigrid 2.3's levels
@@ -118,10 +118,9 @@ def _construct(level: str, parameters: Mapping[str, Any]) -> Any:
 def make_level(level: str, seed: int, parameters: Mapping[str, Any] | None = None) -> Any:
     """Return a simulator of `level`, reset with `seed`; `parameters` override the registered keyword arguments.
 
-    Two methods of the stock class are replaced on the instance. `gen_obs` is empty: it takes three quarters of a stock
-    step, and `evalharness.envs.babyai.view` computes the view in a tenth of the time (tests compare the two).
-    `_reward` is 1: BabyAI pays a reward on success and 0 on failure, so the reward shows the kind of end, independent
-    of the steps.
+    Two methods of the stock class are replaced in the instance. `gen_obs` is empty: it takes three quarters of a stock
+    step, and `evalharness.envs.babyai.view` computes the view in a tenth of the time (tests compare both views).
+    `_reward` returns 1, so that the reward is 1 for success and 0 for failure, whatever the number of steps.
     """
     simulator = _construct(level, parameters or {})
     simulator.gen_obs = lambda: {}

@@ -1,8 +1,8 @@
-"""Milestones of a mission: facts of the simulator that every solution of the mission reaches.
+"""Find the milestones of a mission: facts of the simulator that every solution of the mission reaches.
 
-For each instruction: its object is in view, the agent faces it, and the instruction is done. If every route passes a
-locked door: the agent holds its key, and the door is unlocked. Facts that hold at the start are no milestones, and an
-instruction counts only in its turn ("then", "after you").
+The milestones of an instruction are: its object is in view, the agent faces the object, and the instruction is done.
+If every route passes a locked door, there are two more: the agent carries the key, and the door is unlocked. Facts that
+are true at the start are not milestones. An instruction counts only in its order ("then", "after you").
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Standing(IntEnum):
 
 
 def turns(instruction: Any, turn: Standing = Standing.ACTIVE) -> Iterator[tuple[Any, Standing]]:
-    """Yield the single actions of a mission in order, each with its position."""
+    """Yield the single actions of a mission in order, each with its position in the order."""
     name = type(instruction).__name__
     if name not in ("AndInstr", "BeforeInstr", "AfterInstr"):
         yield instruction, turn
@@ -49,10 +49,10 @@ def turns(instruction: Any, turn: Standing = Standing.ACTIVE) -> Iterator[tuple[
 
 @dataclass(frozen=True)
 class Milestone:
-    """One fact to be reached. `clause` is the index of its action in the mission's order."""
+    """A fact to be reached. `clause`: index of its action in the mission's order."""
 
     kind: str
-    """`see`, `face`, `do`; `key` or `unlock` for a locked door on the route."""
+    """One of `see`, `face` and `do`, or `key` and `unlock` for a locked door on the route."""
     clause: int
     text: str
     door: Any = None
@@ -101,7 +101,7 @@ def milestones(world: World) -> list[Milestone]:
 
 
 class SubgoalProgress:
-    """The open subgoals of a task, by number; a reached subgoal stays reached."""
+    """The open subgoals of a task by number. A reached subgoal stays reached."""
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -117,7 +117,7 @@ class SubgoalProgress:
         return tuple(self._open)
 
     def restore(self, remaining: Iterable[int]) -> None:
-        """Go back to a value of `remaining`."""
+        """Restore an earlier value of `remaining`."""
         self._open = list(remaining)
 
 
@@ -131,7 +131,7 @@ class MissionProgress(SubgoalProgress):
         self.update(accomplished=False)
 
     def update(self, *, accomplished: bool) -> tuple[int, ...]:
-        """Look at the world again; return the newly reached milestones in order."""
+        """Check the world, and return the newly reached milestones in order."""
         actions = list(
             turns(self._world.simulator.instrs, Standing.DONE if accomplished else Standing.ACTIVE)
         )
@@ -196,7 +196,7 @@ def things_in_view(simulator: Any, view: View) -> Iterator[Any]:
 
 
 def locked_doors_before(simulator: Any, action: Any) -> list[Any]:
-    """Return the locked doors that every way of doing an action unlocks, in order."""
+    """Return the locked doors that must be unlocked for an action, in order."""
     cells = object_cells(simulator, action)
     doors_before: list[Any] = []
     _collect(simulator, cells, doors_before, frozenset())
@@ -223,7 +223,7 @@ def _key_cells(simulator: Any, color: str) -> list[Cell]:
 
 
 def _can_touch(simulator: Any, cells: list[Cell], *, shut: Any) -> bool:
-    """Return whether the agent can get beside one of the cells if every door but `shut` is open."""
+    """Return whether the agent can reach a neighbour of one of the cells if all doors except `shut` are open."""
     grid = simulator.grid
     targets = set(cells)
     x, y = simulator.agent_pos

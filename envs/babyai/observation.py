@@ -13,13 +13,13 @@ class Sighting(NamedTuple):
     """A visible object, except the carried one."""
 
     cell: int
-    """Its index in the view."""
+    """Index of the object's cell in the view."""
     name: str
-    """`grey ball`, `red locked door`."""
+    """For example `grey ball` or `red locked door`."""
 
 
 def _scan_order() -> tuple[int, ...]:
-    """Return the cells by Manhattan distance; at equal distance the far row first, each row from left to right."""
+    """Return the cells by Manhattan distance; at equal distance the farthest row first, each row from left to right."""
     far_row_first = [SIZE * ahead + i for ahead in reversed(range(SIZE)) for i in range(SIZE)]
     return tuple(
         sorted(

@@ -1,4 +1,4 @@
-"""BabyAI's perturbations."""
+"""Define BabyAI's perturbations."""
 
 from __future__ import annotations
 

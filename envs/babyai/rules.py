@@ -1,4 +1,4 @@
-"""The rules for progress and success."""
+"""Define the rules for progress and success."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evalharness.envs.babyai.world import MovesResult, World
 
 class StepResult(NamedTuple):
     completed: tuple[int, ...]
-    """Positions of the subgoals completed by this step."""
+    """Indices of the subgoals that this step completed."""
     done: bool
     success: bool
 
@@ -28,15 +28,15 @@ def _pieces(pattern: str) -> tuple[str, ...]:
 
 
 def matches(pattern: str, sentences: Sequence[str]) -> bool:
-    """Return whether all pieces between the wildcards occur, in any order, in one sentence of an observation."""
+    """Return whether one sentence of an observation has all parts between the pattern's wildcards, in any order."""
     pieces = _pieces(pattern)
     return any(all(piece in sentence for piece in pieces) for sentence in sentences)
 
 
 class LabelProgress(SubgoalProgress):
-    """AgentBoard's labels: sentences with wildcards that are searched in an observation; at most one counts per step.
+    """Progress by AgentBoard's labels: sentences with wildcards. At most one label counts per step.
 
-    `alternatives` are label lists of the same length: position i counts if the i-th pattern of any list matches.
+    `alternatives`: label lists of equal length. Label i counts if the i-th pattern of one of the lists matches.
     """
 
     def __init__(self, alternatives: Sequence[Sequence[str]]) -> None:
@@ -44,7 +44,7 @@ class LabelProgress(SubgoalProgress):
         super().__init__(len(self.alternatives[0]))
 
     def observe(self, observation: str) -> tuple[int, ...]:
-        """Return the position that this observation completes, if any."""
+        """Return the index of the label that this observation completes, if there is one."""
         sentences = observation.split(".")
         for patterns in self.alternatives:
             for position in self._open:
@@ -62,7 +62,8 @@ class PublishedRules(LabelProgress):
         return world.perform(moves)
 
     def announces_completion(self, outcome: MovesResult) -> bool:
-        """Announce completion after any end on the last move, even a failure, and at full progress."""
+        """Return whether the text announces completion: at full progress, and if the last move ended the mission, even
+        by failure."""
         return outcome.ended or self.rate == 1
 
     def result_of(self, outcome: MovesResult, observation: str) -> StepResult:
@@ -72,7 +73,7 @@ class PublishedRules(LabelProgress):
 
 
 class MissionRules(MissionProgress):
-    """The mission as the simulator checks it: milestones for progress, completion for success."""
+    """The rules of the simulator's own verdict: milestones for progress, completion of the mission for success."""
 
     def perform(self, world: World, moves: Moves) -> MovesResult:
         """Stop at the mission's end."""
@@ -87,8 +88,8 @@ class MissionRules(MissionProgress):
 
 
 class AgentGymRules:
-    """AgentGym's rules: minigrid's reward, and no end if the reward is 0.5 or less. Here a completed mission is a
-    success; AgentGym requires a reward of 1, which no mission pays."""
+    """AgentGym's rules: progress is minigrid's reward, and the episode does not end if the reward is 0.5 or less. Here
+    a completed mission is a success; AgentGym requires a reward of 1, which no mission gives."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -99,7 +100,7 @@ class AgentGymRules:
         return world.perform(moves)
 
     def announces_completion(self, outcome: MovesResult) -> bool:
-        """Return whether the text announces completion: after any end on the last move, even a failure."""
+        """Return whether the text announces completion: if the last move ended the mission, even by failure."""
         return outcome.ended
 
     def result_of(self, outcome: MovesResult, observation: str) -> StepResult:

@@ -1,4 +1,4 @@
-"""The task tables of the suites."""
+"""Load the tasks of the suites."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evalharness.envs.frozen import FROZEN_SEED, frozen_tasks
 from evalharness.envs.published import folder_of, label_rows
 
 AGENTGYM = "agentgym"
-"""AgentGym's tasks (agentenv-babyai at commit 3ef9235): suite seed N has its numbers 40 N to 40 N + 39."""
+"""Suite of AgentGym's tasks (agentenv-babyai at commit 3ef9235); suite seed N has the numbers 40 N to 40 N + 39."""
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
@@ -41,7 +41,7 @@ def _of_agentgym(index: int, level: str, seed: int) -> Task:
 
 
 def published_goal(mission: str) -> str:
-    """Return AgentBoard's goal text, which loses the words for the order of two instructions."""
+    """Return AgentBoard's goal text, which lacks the words for the order of two instructions."""
     return mission.replace("then", "and").replace("after you", "and")
 
 

@@ -1,9 +1,9 @@
-"""The agent's view: the 7x7 square of cells ahead of it, as far as walls and closed doors allow.
+"""Compute the agent's view: the visible part of the 7x7 square of cells ahead of it.
 
 A cell is one integer: 0 unseen, 1 empty, 2 wall, else `type + 16 * colour + 256 * state` with minigrid's indices. The
-square is a tuple of 49 cells, row by row from the agent's own row forward, each row from left to right: cell `7 *
-ahead + (3 + right)`. The agent's own cell holds the carried object. The view equals minigrid's own
-`gen_obs()["image"]`, but takes a fraction of the time.
+square is a tuple of 49 cells, row by row forward from the agent's own row, each row from left to right: cell
+`7 * ahead + (3 + right)`. The agent's own cell contains the carried object. The view is equal to minigrid's
+`gen_obs()["image"]`, but needs a fraction of the time.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ OPEN, CLOSED, LOCKED = range(3)
 View = tuple[int, ...]
 
 VECTORS = ((1, 0), (0, 1), (-1, 0), (0, -1))
-"""By agent_dir: east, south, west, north; y grows southward."""
+"""Vectors of minigrid's `agent_dir` 0 to 3: east, south, west, north; y grows southward."""
 _SWEEPS = (*((i, i + 1) for i in range(SIZE - 1)), *((i, i - 1) for i in range(SIZE - 1, 0, -1)), (0, 0))
-"""minigrid's light passes a row to the right and then to the left; each lit clear cell lights its neighbour in that
-direction and, in the next row, the cells ahead of both."""
+"""Order in which minigrid's light passes a row: to the right, then to the left. Each lit and clear cell lights its
+neighbour in that direction, and the cells ahead of both in the next row."""
 _TYPE_INDEX = {name: index for index, name in enumerate(TYPE_NAMES)}
 _COLOR_INDEX = {name: index for index, name in enumerate(COLOR_NAMES)}
 
@@ -45,7 +45,7 @@ def state_of(cell: int) -> int:
 
 
 def name_of(cell: int) -> str:
-    """Return `grey ball`, or `red locked door` for a door."""
+    """Return the name of a cell's object, for example `grey ball` or `red locked door`."""
     color = COLOR_NAMES[color_of(cell)]
     if type_of(cell) == DOOR:
         return f"{color} {DOOR_STATES[state_of(cell)]} door"
@@ -73,10 +73,10 @@ def look(simulator: Any) -> View:
     x0, y0 = int(x0), int(y0)
     dx, dy = VECTORS[simulator.agent_dir]
     view: list[int] = []
-    lit = [False] * SIZE  # cells of this row that light reaches from the row before
+    lit = [False] * SIZE  # cells of this row that the previous row has lit
     lit[HALF] = True
     for ahead in range(SIZE):
-        if True not in lit:  # then no further row is lit
+        if True not in lit:  # all farther rows are dark, too
             view.extend([UNSEEN] * (SIZE * (SIZE - ahead)))
             break
         # The right-hand direction of (dx, dy) is (-dy, dx).

@@ -1,4 +1,4 @@
-"""A running simulator: it carries out sequences of moves, keeps the present view, and can return to a state."""
+"""Run a simulator: carry out sequences of moves, keep the current view, and restore earlier states."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ class MovesResult:
     """The simulator's results of a sequence of moves."""
 
     ended: bool
-    """The last move ended the mission, with success or failure: AgentBoard looks at nothing else."""
+    """Whether the last move ended the mission, with success or failure; AgentBoard checks only this."""
     succeeded: bool
-    """Some move completed the mission."""
+    """Whether one of the moves completed the mission."""
     failed: bool
-    """Some move failed the mission (a strict level: the wrong door, the wrong object)."""
+    """Whether one of the moves failed the mission (in a strict level: the wrong door or object)."""
 
 
 class WorldState(NamedTuple):
-    """Everything that changes in a level; hashable, and equal for equal situations of one `World`."""
+    """Everything that changes in a level. It is hashable, and equal for equal states of one `World`."""
 
     things: tuple[Any, ...]
-    """The grid's cells: minigrid objects by identity, None for empty cells."""
+    """Cells of the grid: minigrid objects by identity, None for empty cells."""
     doors: tuple[tuple[bool, bool], ...]
     """(open, locked) of each door."""
     position: tuple[int, int]
     direction: int
     carrying: Any
     mission: tuple[Any, ...]
-    """The memory of the mission's verifier."""
+    """Memory of minigrid's verifier of the mission."""
     view: View
 
 
@@ -73,11 +73,11 @@ class World:
 
     @property
     def reward(self) -> float:
-        """Return minigrid's reward for success now: less with every move, 0.1 after the last one."""
+        """Minigrid's reward for success now; it decreases with every move, to 0.1 after the last allowed move."""
         return 1 - 0.9 * float(self.simulator.step_count / self.simulator.max_steps)
 
     def perform(self, moves: Moves, *, stop_at_end: bool = False) -> MovesResult:
-        """Carry out moves up to the first that leaves the view unchanged (including it).
+        """Carry out the moves; stop after the first move that does not change the view.
 
         `stop_at_end`: also stop when the mission is completed or failed.
         """

@@ -1,4 +1,4 @@
-"""Jericho: interactive fiction; the 20 published games, and 20 stories of our own."""
+"""Define Jericho: interactive fiction; the 20 published games, and 20 stories of our own."""
 
 from __future__ import annotations
 

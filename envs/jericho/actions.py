@@ -1,4 +1,4 @@
-"""What can be typed: the table of commands, the published cut, and the interpreter's limits."""
+"""Define the commands, the published rule that cuts a command, and the interpreter's limits."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ ACTIONS: Final[Mapping[str, str]] = {
     "wait": "wait",
     "check": CHECK,
 }
-"""The commonest commands of interactive fiction. A game knows many more, and gets any text."""
+"""The most common commands of interactive fiction. A game knows many more commands, and gets any text."""
 
 MAX_WORDS: Final = 20
-"""Published rule (AgentBoard's Jericho wrapper): only the first 20 space-separated words are sent."""
+"""Published rule (AgentBoard's Jericho wrapper): only the first 20 words with spaces between them are sent."""
 
 MAX_CHARACTERS: Final = 99
-"""Longest line sent to a game: the shortest text buffer of the 20 stories (Infocom's is 100, Inform's 120).
+"""Maximum length of a line: the shortest text buffer of the 20 stories (Infocom's has 100 characters, Inform's 120).
 
-Frotz ignores the buffer's declared size, so a longer line would overwrite the memory behind it; the Z-machine standard
-(section 15, `read`) requires to stop there.
+Frotz ignores the buffer's declared size, so a longer line would overwrite the memory after the buffer. The Z-machine
+standard (section 15, `read`) requires to cut the line.
 """
 
 _ONLY_LOOKS: Final = frozenset(
@@ -62,11 +62,11 @@ _ONLY_LOOKS: Final = frozenset(
     """,
     )
 )
-"""Verbs that inspect, talk, wait or address the program: the world need not change."""
+"""Verbs that inspect, talk, wait or control the program; they may leave the world unchanged."""
 
 
 def acts(command: str) -> bool:
-    """Return whether a command is meant to change the world, judged by its verb."""
+    """Return whether a command, by its verb, intends to change the world."""
     words = command.lower().split()
     return bool(words) and words[0] not in _ONLY_LOOKS
 
@@ -76,7 +76,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def published_cut(action: str) -> str:
-    """Cut at the first comma and the first period, and after 20 words."""
+    """Cut the action at the first comma or period, and after 20 words."""
     text = action.split(",")[0].split(".")[0]
     return " ".join(text.split(" ")[:MAX_WORDS])
 
@@ -88,12 +88,12 @@ def is_check(action: str) -> bool:
 
 
 def typeable(text: str) -> str:
-    """Return a line that a person could have typed: one line of printable ASCII, no longer than a game can hold.
+    """Return a line that a person could type: one line of printable ASCII that fits into a game's buffer.
 
-    A second line would be executed on later turns, and a NUL would make the interpreter read beyond its buffer.
+    A second line would be executed in later turns, and a NUL would make the interpreter read beyond its buffer.
     """
     lines = text.splitlines() or [""]
-    line = next((line for line in lines if line.strip()), lines[0])  # in menus a single space is a key
+    line = next((line for line in lines if line.strip()), lines[0])  # in menus a space is a key
     line = unicodedata.normalize("NFKD", line.translate(_TYPOGRAPHY))
     line = "".join(character for character in line if not unicodedata.combining(character))
     line = line.encode("ascii", errors="replace").decode("ascii")

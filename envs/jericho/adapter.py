@@ -1,4 +1,4 @@
-"""The Jericho environment: a Z-machine game, the published wrapper's rules, and progress by subgoal phrases."""
+"""Play a Z-machine game by the rules of the published wrapper, with progress by subgoal phrases."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from evalharness.envs.jericho.tasks import UNWRAPPED, game_labels, published_sto
 
 
 class LabelProgress:
-    """Counts phrases that have appeared. Each turn counts at most one: the first new phrase that matches."""
+    """Counts phrases that have appeared. Each turn counts at most one phrase: the first new phrase that matches."""
 
     def __init__(self, subgoals: Sequence[str]) -> None:
         self._patterns = [letters(subgoal) for subgoal in subgoals]
@@ -39,7 +39,7 @@ class LabelProgress:
         return bool(self._patterns) and not self._unseen
 
     def update(self, observation: str) -> tuple[int, ...]:
-        """Count the phrase that this observation completes; return its index, or nothing."""
+        """Count the phrase that this observation completes; return its index, or () if there is none."""
         text = letters(observation)
         for index in self._unseen:
             if self._patterns[index] in text:
@@ -49,7 +49,7 @@ class LabelProgress:
 
 
 class OwnScore:
-    """A game's own points: the highest score over all its restarts."""
+    """A game's own score: the highest score over all restarts."""
 
     def __init__(self) -> None:
         self._highest, self._most = 0, 0
@@ -69,10 +69,10 @@ class OwnScore:
 
 
 class JerichoEnv(TextEnv):
-    """Interactive fiction. The episode ends when every subgoal phrase has appeared or the game is over.
+    """Interactive fiction. The episode ends when every subgoal phrase has appeared, or when the game is over.
 
-    `info["solved"]`: the game says that it is won; or the subgoals are complete and the game is not lost, since most
-    tasks are only the first part of a game, which the game itself does not judge.
+    `info["solved"]`: the game says that it is won; or the subgoals are complete and the game is not lost. Most tasks
+    are only the first part of a game, and the game itself does not judge that part.
     """
 
     def __init__(self, data: Path | None = None) -> None:
@@ -95,7 +95,7 @@ class JerichoEnv(TextEnv):
         self._own_score = OwnScore() if task.suite == UNWRAPPED else None
         if self._own_score is not None:
             return self._interpreter.opening, self._own_info(self._own_score, valid=True)
-        # As published: the label file's opening text replaces the game's own.
+        # Published rule: the label file's opening text replaces that of the game.
         self._observation = task.payload["opening"] or clean(self._interpreter.opening)
         return self._observation, self._info(valid=True)
 
@@ -109,7 +109,7 @@ class JerichoEnv(TextEnv):
         if is_check(command):
             observation = CHECK_PREFIX + ", ".join(self.valid_actions())
             return observation, 0.0, self._over, False, self._info(valid=True)
-        asked = self._game.awaits_key  # in a menu or a pause a line is a key, not a command
+        asked = self._game.awaits_key  # in a menu or a pause, a line is a key and not a command
         said = self._game.send(command)
         observation = clean(said)
         completed = self._progress.update(observation)
@@ -124,7 +124,7 @@ class JerichoEnv(TextEnv):
         return observation, self._progress.rate - before, self._over, False, info
 
     def _own_step(self, own: OwnScore, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Play the game unchanged, with its own words and score; a game that ends below its highest score restarts."""
+        """Play the game with its own words and score. Restart a game that ends below the maximum score."""
         before, game = own.rate, self._game
         observation = game.send(action)
         valid = is_understood(observation)
@@ -142,7 +142,7 @@ class JerichoEnv(TextEnv):
         return self.playing(self._task).goal
 
     def valid_actions(self) -> list[str]:
-        """Return the commands that change the world, one per effect, and `check`; takes 0.1 to 3.5 s."""
+        """Return the commands that change the world, one per effect, and `check`. This takes 0.1 to 3.5 s."""
         if self._over:
             return []
         if self._own_score is not None:
@@ -150,14 +150,14 @@ class JerichoEnv(TextEnv):
         return sorted([*valid_commands(self._game, self._observation), CHECK])
 
     def oracle(self) -> list[str]:
-        """Return the task's own plan, or for a published game the plan written with our labels."""
+        """Return the task's own plan; for a published game return the plan in our labels."""
         payload = self.playing(self._task).payload
         if self._own_score is not None:
             return []
         return list(payload["plan"] if "plan" in payload else game_labels()[payload["game"]].plan)
 
     def reference_plans(self) -> dict[str, list[str]]:
-        """Return the oracle's plan; for a published game also Jericho's recorded solution of the whole game."""
+        """Return the oracle's plan; for a published game, also Jericho's recorded solution of the whole game."""
         plans = {"oracle": self.oracle()}
         if self.playing(self._task).suite == "agentboard":
             plans["walkthrough"] = list(self._game.frotz.get_walkthrough())

@@ -1,4 +1,4 @@
-"""The digest of a quest: its goal, subgoals and plan."""
+"""Compute the digest of a quest from its goal, subgoals and plan."""
 
 from __future__ import annotations
 

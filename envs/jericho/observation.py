@@ -1,4 +1,4 @@
-"""The agent's observations, and the comparison of game text with a subgoal's phrase."""
+"""Clean the game's text, and compare it with the phrases of subgoals."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _OTHERS: Final = re.compile(r"[^A-Za-z0-9\s]+")
 
 
 def clean(text: str) -> str:
-    """Return the published clean-up: one line, single spaces, and no note of a change of score."""
+    """Clean the text by the published rule: one line, single spaces, and no message about the score."""
     return _SCORE.sub("", _SPACES.sub(" ", text.replace("\n", " ")))
 
 
 def letters(text: str) -> str:
-    """Return only letters, digits and white space, which the published rule compares."""
+    """Return only letters, digits and white space; the published rule compares these."""
     return _OTHERS.sub("", text)
 
 
 def is_refused(observation: str) -> bool:
-    """Return whether the text has the published sign of a command that was not understood. Only 905 ever prints it."""
+    """Return whether the text has the published phrase for an unknown command. Only the game 905 prints this phrase."""
     return "[!" in observation
 
 
@@ -46,17 +46,17 @@ _OWN_WORDS: Final = re.compile(
     r"|^(\w+) \2 \.\.\. *$",  # zork1: the loud room repeats the last word
     re.IGNORECASE,
 )
-"""Messages of single games; found by typing an unknown word at every turn of every known plan."""
+"""Messages of single games about unknown words. We found them by typing an unknown word at every turn of every plan."""
 
 
 def is_known(observation: str) -> bool:
-    """Return whether the answer is none of the stock messages of the Inform and Infocom parsers.
+    """Return whether the answer is not a stock message of the Inform and Infocom parsers about unknown words.
 
-    It finds the nouns for the lists of valid actions, so a change would change those lists, and the floors.
+    It decides on the nouns in lists of valid actions. So a change here would change these lists and the floors.
     """
     return _NOT_UNDERSTOOD.search(observation) is None
 
 
 def is_understood(observation: str) -> bool:
-    """Return whether the game's parser understood the command: the grounding that `is_refused` misses."""
+    """Return whether the game's parser understood the command; `is_refused` misses most commands that it did not."""
     return is_known(observation) and _OWN_WORDS.search(observation) is None

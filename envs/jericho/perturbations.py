@@ -1,4 +1,4 @@
-"""Jericho's perturbations. A game has its own grammar: only the listed verbs can be reworded."""
+"""Define Jericho's perturbations. Each game has its own grammar, so only the listed verbs can be reworded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tasks of both suites. The user's data has the published games' goals and openings; subgoals may be ours."""
+"""Load the tasks. The user's data has the goals and openings of the published games; some subgoals are ours."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evalharness.envs.base import Difficulty, InvalidTaskError, LabelSource, Mis
 from evalharness.envs.published import folder_of, label_rows
 
 UNWRAPPED: Final = "unwrapped"
-"""The suite of the published games in their own words, with their own score, as TALES plays them."""
+"""Suite of the published games in their own words and with their own score, as TALES plays them."""
 FOLDER: Final = "agentboard/jericho"
 GOALS: Final = "partial_labels.jsonl"
 OFFICIAL: Final = "test.jsonl"
@@ -28,7 +28,7 @@ GAMES: Final = (
     "snacktime", "zenon", "zork1", "zork2", "zork3", "detective", "night", "pentari", "weapon", "huntdark",
     "loose",
 )  # fmt: skip
-"""In the published order, which is also the order of rows in the official label file."""
+"""The published games in the published order, the order of rows in the official label file."""
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
@@ -44,7 +44,7 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
 
 @cache
 def _stories() -> dict[str, tuple[str, str]]:
-    """Map games to (path of the story in the data folder, SHA-256 of the version that the labels quote)."""
+    """Return game -> (path of the story in the data folder, SHA-256 of the version that the labels are for)."""
     table = json.loads(Path(__file__).with_name("published.json").read_text(encoding="utf-8"))
     return {
         Path(name).stem: (f"{FOLDER}/{name}", digest)
@@ -58,7 +58,7 @@ def _rows(folder: Path, name: str) -> list[dict[str, Any]]:
 
 
 def _texts(path: Path) -> dict[str, dict[str, Any]]:
-    """Return goal and opening of each game from AgentBoard's own source, if imported."""
+    """Return goal and opening of each game from AgentBoard's source code, if it was imported."""
     if not path.is_file():
         return {}
     try:
@@ -68,15 +68,15 @@ def _texts(path: Path) -> dict[str, dict[str, Any]]:
         return {game: {"goal": goals[key], "init_obs": openings[key]} for game, key in keys.items()}
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidTaskError(
-            f"{path} is not as imported: {error!r}; run `evalharness data verify`"
+            f"{path} was changed after the import: {error!r}; run `evalharness data verify`"
         ) from error
 
 
 def _load_published(data: Path | None) -> list[Task]:
     """Return all tasks in the published order.
 
-    Goals and opening texts come from the file that lists them by game, so that `huntdark` has its own: AgentBoard
-    looks for `darkhunt`, fails, and plays the game with "Not written yet." for both.
+    Goals and opening texts come from the file that lists them by game, so that `huntdark` has them, too. AgentBoard
+    looks for the wrong name `darkhunt`, and plays the game with "Not written yet." as goal and opening.
     """
     folder = folder_of(data, "jericho", "Jericho")
     written = {row["game"]: row for row in _rows(folder, GOALS)}
@@ -132,7 +132,7 @@ def _make_unwrapped(index: int, game: str) -> Task:
 
 
 def published_story(task: Task, data: Path | None) -> Path:
-    """Return the story file if its text is the one that the labels quote."""
+    """Return the story file, if it has the hash of the version that the labels are for."""
     if data is None:
         raise MissingDataError("the published Jericho games need the benchmark's data")
     path = data / str(task.payload["story"])

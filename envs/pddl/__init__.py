@@ -1,4 +1,4 @@
-"""PDDL planning worlds: gripper, blockworld, barman, tyreworld."""
+"""Define the PDDL planning worlds: gripper, blockworld, barman, tyreworld."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""The action surface; and the published reading of free text into action name and objects, by its words.
+"""Define the action surface, and read a free text as action name and objects, as the published environment does.
 
-The published environment tokenises with NLTK (`word_tokenize`: Punkt sentences, then Treebank words). It then looks
-only for action names and object names, so only the cuts around those matter. `tokens` reproduces them without NLTK and
-its downloaded model. Compared with NLTK 3.10.4 while it was written: the same action and object names in 1,428 of
-1,428 wrapped actions (quotes, brackets, markdown, sentences) and in 99.6 % of 40,000 texts of words and random
-punctuation.
+The published environment splits a text with NLTK (`word_tokenize`: Punkt sentences, then Treebank words), and then
+looks only for action names and object names. `tokens` gives the same names without NLTK and its downloaded model. We
+compared it with NLTK 3.10.4: the names were equal in 1,428 of 1,428 actions inside other text (quotes, brackets,
+markdown, sentences), and in 99.6 % of 40,000 texts of words and random punctuation.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from evalharness.envs.pddl.wording import SENTENCES
 CHECK = "check valid actions"
 LOOK = "look around"
 LISTED = "Valid actions are: "
-"""The beginning of the answer to CHECK."""
+"""Start of the answer to CHECK."""
 
 ACTIONS = {**{name: sentence.strip() for name, sentence in SENTENCES.items()}, "check": CHECK, "look": LOOK}
 
 LONGEST = 20_000
-"""Characters of an action that are read, to limit the work; a ground action's sentence has at most 150."""
+"""Number of characters of an action that are read, to limit the time; a valid action has at most 150 characters."""
 
 _CUTS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), replacement)
@@ -57,7 +56,7 @@ class Parsed(NamedTuple):
 
 
 def tokens(text: str) -> list[str]:
-    """Return the lower-cased words of a text as NLTK would cut them."""
+    """Return the words of a text in lower case, split as NLTK would do it."""
     text = text.lower()
     if _PLAIN.fullmatch(text) and "--" not in text:
         return text.replace(".", " ").split()
@@ -67,14 +66,14 @@ def tokens(text: str) -> list[str]:
 
 
 def question(text: str) -> str | None:
-    """Return the help action in a text, whatever else the text says."""
+    """Return the help action in a text, which may also have other words; None if there is none."""
     lowered = text.lower()
     return next((asked for asked, word in ((CHECK, "check"), (LOOK, LOOK)) if word in lowered), None)
 
 
 def resolve(text: str, world: GroundedProblem, state: int) -> Parsed | None:
-    """Return the first word that names an action applicable now to any objects, and the text's first object names, as
-    many as that action takes. None if either is missing."""
+    """Return the first word of the text that is the name of a currently applicable action, and the first object names
+    of the text, as many as this action needs. Return None if one of them is missing."""
     words = tokens(text[:LONGEST])
     for name in words:
         if name in world.operator_names and world.has_applicable(state, name):
@@ -84,8 +83,7 @@ def resolve(text: str, world: GroundedProblem, state: int) -> Parsed | None:
 
 
 class Reader:
-    """Reads the actions that had an effect, replaying the world's state, because the meaning of a freely worded action
-    depends on the state."""
+    """Reads actions, and keeps track of the world's state, because the meaning of a free text depends on the state."""
 
     def __init__(self, world: GroundedProblem) -> None:
         self._world, self._state = world, world.initial

@@ -1,4 +1,4 @@
-"""PDDL worlds in words: AgentBoard's rules over our grounded engine."""
+"""Play PDDL worlds in words, with AgentBoard's rules and our grounded engine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_EFFECT = (
     "actions. You can also check valid actions."
 )
 NEWS_ONLY = frozenset({"barman", "tyreworld"})
-"""Domains whose observation after an action is the new facts instead of the whole state."""
+"""Domains in which an observation after an action has only the new facts instead of the whole state."""
 
 
 Engine = Callable[[str, str], GroundedProblem]
@@ -40,7 +40,7 @@ class PddlTextEnv(TextEnv):
     """
 
     def __init__(self, data: Path | None = None, *, engine: Engine | None = None) -> None:
-        """`engine`: (domain, problem) -> its engine (default: ours; `stock` has pddlgym)."""
+        """`engine`: (domain, problem) -> engine. The default is our engine; `stock` defines that of pddlgym."""
         super().__init__(data=data)
         self._engine = engine or _ground
         self._world: GroundedProblem | None = None
@@ -54,9 +54,9 @@ class PddlTextEnv(TextEnv):
         self._world, self._current = world, task
         self._kind = task.kind
         self._news_only = task.kind in NEWS_ONLY
-        # Sorted once by sentence, so that a state is printed in order in one pass.
+        # Sort once by sentence, so that printing a state needs no sorting.
         self._sentences = sorted((atom_text(atom).capitalize(), bit) for atom, bit in world.bit.items())
-        # Subgoals are numbered in the order of their texts, as in Task.subgoals.
+        # Number subgoals in the order of their texts, as in Task.subgoals.
         self._subgoals = [
             bit for _, bit in sorted(zip(map(atom_text, world.goal_atoms), world.goal_bits, strict=True))
         ]
@@ -89,7 +89,7 @@ class PddlTextEnv(TextEnv):
 
     @property
     def domain(self) -> str:
-        """`gripper`, `blockworld`, `barman`, `tyreworld`."""
+        """One of `gripper`, `blockworld`, `barman` and `tyreworld`."""
         self.playing(self._world)
         return self._kind
 
@@ -99,7 +99,7 @@ class PddlTextEnv(TextEnv):
         return [atom for atom, bit in self.playing(self._world).bit.items() if self._state & bit]
 
     def valid_actions(self) -> list[str]:
-        """Return the published listing, sorted, without the trailing spaces of its sentences."""
+        """Return the valid actions in the published sentences without trailing spaces, sorted."""
         return sorted(text.strip() for text in self._listing())
 
     def oracle(self) -> list[str]:
@@ -135,14 +135,14 @@ class PddlTextEnv(TextEnv):
         return " ".join(sentence for sentence, bit in self._sentences if atoms & bit)
 
     def _listing(self) -> list[str]:
-        """Return applicable actions in words, sorted, then the help actions (the published order is random)."""
+        """Return the applicable actions in words, sorted, then the help actions. (The published order is random.)"""
         actions = sorted(map(action_text, self.playing(self._world).applicable(self._state)))
         return [*actions, CHECK, LOOK] if self._news_only else [*actions, CHECK]
 
 
 @lru_cache(maxsize=32)
 def _ground(domain_text: str, problem_text: str) -> GroundedProblem:
-    """Ground a problem, cached: it takes 1 to 18 ms, and a task's samples follow one another. A world never changes."""
+    """Ground a problem. The result is cached, because grounding takes 1 to 18 ms, and a task may have many samples."""
     domain = parse_domain(domain_text)
     return GroundedProblem(domain, parse_problem(problem_text, domain))
 

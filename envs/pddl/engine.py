@@ -1,4 +1,4 @@
-"""A grounded STRIPS world: a state is an integer with one bit per atom; a step is two bit operations."""
+"""Simulate a grounded STRIPS world: a state is an integer with one bit per atom; a step is two bit operations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from evalharness.envs.pddl.syntax import Atom, Domain, Operator, Problem
 from evalharness.envs.pddl_text import PddlError
 
 MOST_CANDIDATES = 200_000
-"""Largest number of ground actions of a problem; the largest published problem has fewer than 2,000."""
+"""Maximum number of ground actions of a problem; the largest published problem has fewer than 2,000."""
 
 
 class GroundAction(NamedTuple):
@@ -24,11 +24,10 @@ class GroundAction(NamedTuple):
 
 
 class GroundedProblem:
-    """One problem, grounded. Immutable: the state is passed in and out.
+    """A grounded problem. It is immutable: methods get a state and return a state.
 
-    Only atoms and actions that are reachable when deletions are ignored exist here, which changes nothing
-    that can be seen. As in pddlgym, an action's arguments are pairwise different objects, and an action's
-    deletions come before its additions.
+    It has only the atoms and actions that are reachable if deletions are ignored; others can never occur. As in
+    pddlgym, all arguments of an action are different objects, and deletions come before additions.
 
     >>> world = GroundedProblem(domain, problem)
     >>> [str(action) for action in world.applicable(world.initial)]
@@ -44,13 +43,13 @@ class GroundedProblem:
         self.arity = {operator.name: len(operator.parameters) for operator in domain.operators}
         reached, reachable = _reach(domain, self.objects, problem.initial)
         self.atoms: tuple[Atom, ...] = tuple(sorted(reached | set(problem.goal)))
-        """Every atom that can be true, and the goal's; the position is the bit."""
+        """Every atom that can become true, and the atoms of the goal; an atom's position is its bit."""
         self.bit: dict[Atom, int] = {atom: 1 << position for position, atom in enumerate(self.atoms)}
         self.initial = self.encode(problem.initial)
         self.goal_bits: tuple[int, ...] = tuple(self.bit[atom] for atom in problem.goal)
         self.goal = self.encode(problem.goal)
         self.goal_atoms = problem.goal
-        # A deletion of an atom that can never be true has no bit to clear.
+        # An atom that can never be true has no bit, so skip its deletion.
         self.actions: tuple[GroundAction, ...] = tuple(
             GroundAction(
                 name, arguments, self.encode(needs), self.encode(adds), self.encode(reached & set(deletes))
@@ -73,7 +72,7 @@ class GroundedProblem:
         return frozenset(atom for atom, bit in self.bit.items() if state & bit)
 
     def applicable(self, state: int) -> list[GroundAction]:
-        """Return every action whose preconditions hold, sorted by name and arguments."""
+        """Return every action whose preconditions are true, sorted by name and arguments."""
         return [action for needs, action in self._by_need if state & needs == needs]
 
     def has_applicable(self, state: int, name: str) -> bool:
@@ -87,11 +86,11 @@ class GroundedProblem:
         return state & action.needs == action.needs
 
     def result(self, state: int, action: GroundAction) -> int:
-        """Return the state after an action whose preconditions hold."""
+        """Return the state after an action whose preconditions are true."""
         return state & ~action.deletes | action.adds
 
     def count_satisfied(self, state: int) -> int:
-        """Return how many of the goal's atoms are true."""
+        """Return the number of the goal's atoms that are true."""
         return (state & self.goal).bit_count()
 
     def solved(self, state: int) -> bool:
@@ -104,7 +103,7 @@ _Candidate = tuple[str, tuple[str, ...], tuple[Atom, ...], tuple[Atom, ...], tup
 def _reach(
     domain: Domain, objects: Mapping[str, str], initial: frozenset[Atom]
 ) -> tuple[set[Atom], list[_Candidate]]:
-    """Return the atoms and ground actions reachable from `initial` if nothing is ever deleted."""
+    """Return the atoms and ground actions that are reachable from `initial` if no atom is ever deleted."""
     fluents = {atom[0] for operator in domain.operators for atom in (*operator.add, *operator.delete)}
     waiting: list[_Candidate] = []
     for operator in domain.operators:
@@ -137,7 +136,7 @@ def _groundings(
     initial: frozenset[Atom],
     fluents: set[str],
 ) -> Iterator[_Candidate]:
-    """Yield typed bindings to different objects whose static preconditions hold."""
+    """Yield the argument lists that have correct types, different objects, and true static preconditions."""
     # A binding is a tuple of the constants and the parameters' values; atoms refer to its positions.
     fixed = tuple(domain.constants)
     first = len(fixed)
@@ -155,7 +154,7 @@ def _groundings(
         ]
         if len(bindings) > MOST_CANDIDATES:
             raise PddlError(f"more than {MOST_CANDIDATES} ground actions; this engine is for small worlds")
-        # A static precondition is checked as soon as its last variable is bound.
+        # Check a static precondition as soon as its last variable has a value.
         for atom in static:
             if max(atom[1], default=-1) == place:
                 bindings = [binding for binding in bindings if _ground(atom, binding) in initial]

@@ -1,4 +1,4 @@
-"""Perturbations of the PDDL worlds. Names are one word with their number in it, so there is nothing to join."""
+"""Define the perturbations of the PDDL worlds. Names already have no space before their number."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PROSE = {
     "Loosening": ("loosen", "Slackening"),
     "Inflating": ("inflate", "Pumping up"),
 }
-"""Prose of the prompt -> the action that it mentions, and its text with synonyms of the verbs."""
+"""Text of the prompt -> (action in this text, the text with synonyms of the verbs)."""
 
 WORDING = Wording(
     perturbations={
@@ -64,7 +64,7 @@ WORDING = Wording(
     },
     mentions={old: action for old, (action, _) in _PROSE.items()},
     listing="Valid actions are: ",
-    # The published reading accepts any text with the action's name among its words.
+    # The published environment accepts any text with the action's name among its words.
     also={
         **{name: rf"(?:.*(?<![\w-]))?{name}(?![\w-]).*" for name in SENTENCES},
         "check": r".*check.*",

@@ -1,4 +1,4 @@
-"""A problem as a task, for both suites."""
+"""Make a task from a problem, for both suites."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DOMAINS = {"gripper": 20, "blockworld": 10, "barman": 20, "tyreworld": 10}
 
 
 def domain_text(kind: str) -> str:
-    """Return our own domain file, which plays exactly as the published one."""
+    """Return our own domain file, which has exactly the behaviour of the published file."""
     return (
         resources.files("evalharness.envs.pddl")
         .joinpath("domains", f"{kind}.pddl")
@@ -26,7 +26,7 @@ def domain_text(kind: str) -> str:
 def make_task(
     suite: Suite, index: int, kind: str, difficulty: Any, domain_text: str, problem_text: str, **extra: Any
 ) -> Task:
-    """Return a task that contains its PDDL, so that playing it needs no file."""
+    """Return a task that contains the PDDL text, so that playing it needs no file."""
     problem = parse_problem(problem_text, parse_domain(domain_text))
     if not problem.goal:
         raise PddlError("the goal is empty")

@@ -1,6 +1,6 @@
-"""`--engine stock`: pddlgym plays the problems, with the interface of our engine.
+"""Play the problems with pddlgym (`--engine stock`), with the interface of our engine.
 
-States are encoded as in our engine, for the texts; pddlgym decides about actions, effects and the goal.
+States are encoded as in our engine, to print them. pddlgym decides on actions, effects and the goal.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class PddlgymProblem(GroundedProblem):
         self.applicable = lru_cache(maxsize=4)(self._applicable)  # type: ignore[method-assign]
 
     def _keep(self, state: Any) -> int:
-        """Return the state's bits, the key of pddlgym's own state."""
+        """Store pddlgym's own state, and return its key: the bits of the state."""
         bits = self.encode(
             (literal.predicate.name, *(entity.name for entity in literal.variables))
             for literal in state.literals

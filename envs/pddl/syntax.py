@@ -1,8 +1,8 @@
-"""Read PDDL text: STRIPS with types and constants, which is all that the four domains use.
+"""Read PDDL text: STRIPS with types and constants. The four domains use no other features.
 
-Reasons for our own reader: the `pddl` package refuses the published tyreworld domain (it uses types without declaring
-`:typing`) and needs 70 to 250 ms per domain file instead of 0.1 to 0.5 ms; pddlgym pins pillow below 10, which
-supports only Python up to 3.11. Anything beyond STRIPS is an error here, never a silent misreading.
+We do not use the `pddl` package: it refuses the published tyreworld domain (which uses types without `:typing`), and it
+needs 70 to 250 ms per domain file instead of 0.1 to 0.5 ms. We do not use pddlgym: it requires pillow below 10, which
+supports Python only up to 3.11. Any feature beyond STRIPS raises an error here.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from evalharness.envs.pddl_text import (
 )
 
 Atom: TypeAlias = tuple[str, ...]
-"""A predicate name and its arguments, `("on", "b1", "b2")`."""
+"""A predicate name and its arguments, for example `("on", "b1", "b2")`."""
 
 
 @dataclass(frozen=True)
 class Operator:
-    """An action schema. Atoms name its variables (`?x`) or constants."""
+    """An action schema. The arguments of its atoms are variables (`?x`) or constants."""
 
     name: str
     parameters: tuple[tuple[str, str], ...]
@@ -42,7 +42,7 @@ class Operator:
 class Domain:
     name: str
     supertype: dict[str, str]
-    """Type -> its parent; every declared type is a key, the root is `object`."""
+    """Type -> parent type, for every declared type; the root is `object`."""
     constants: dict[str, str]
     """Object -> type."""
     arity: dict[str, int]
@@ -64,10 +64,10 @@ class Problem:
     name: str
     domain: str
     objects: dict[str, str]
-    """Object -> type, without the domain's constants unless the file repeats them."""
+    """Object -> type, without the domain's constants, unless the problem's file repeats them."""
     initial: frozenset[Atom]
     goal: tuple[Atom, ...]
-    """A conjunction, in the order of the file."""
+    """Conjunction of atoms, in the order of the file."""
 
 
 @lru_cache(maxsize=64)

@@ -1,4 +1,4 @@
-"""ScienceWorld: elementary science experiments in a simulated school."""
+"""Define ScienceWorld: elementary science experiments in a simulated school."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PLACE = re.compile(
 
 
 def place(action: str, observation: str) -> str | None:
-    """Return the room that an observation names as the agent's."""
+    """Return the agent's room, if the observation names it."""
     match = _PLACE.search(observation + "\n")
     return match[1] if match else None
 

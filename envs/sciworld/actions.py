@@ -1,4 +1,4 @@
-"""The action surface, and the check whether the simulator carried an action out."""
+"""Define the action surface, and check whether the simulator carried an action out."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ ACTIONS = {
     "check": CHECK,
 }
 
-# Every sentence with which the simulator (1.1.3) refuses an action: the input matched nothing or too much, or the
-# action's own check failed. `X` stands for a name.
+# Every sentence with which the simulator (1.1.3) refuses an action: the input matched no action or several actions, or
+# the action's own check failed. `X` is any name.
 _REFUSALS = (
     "No known action matches that input.",
     "I'm not sure what that means",
@@ -92,20 +92,20 @@ _REFUSALS = (
     "You can't chop a seed.",
 )
 
-# These have variable endings: the options of an ambiguous request; the answer to an action without a reported effect
-# (nothing to mix, a choice that was not on the list); the simulator's errors (`ERROR: SHOULD USE OVERRIDE FOR PORTAL.`
+# The ends of these sentences vary: the options of an ambiguous request; the answer to an action without an effect
+# (nothing to mix, a choice that was not in the list); the simulator's errors (`ERROR: SHOULD USE OVERRIDE FOR PORTAL.`
 # after `examine` of a door).
 _REFUSED_OPENINGS = ("Ambiguous request: ", "Unknown action. ", "ERROR: ", "<ERROR")
 
 
 @cache
 def _compile_refusals() -> re.Pattern[str]:
-    """Compile on first use: every command imports all families, but few play this one."""
+    """Compile at the first use, because every command imports all families, but few commands play ScienceWorld."""
     return re.compile("|".join(re.escape(sentence).replace("X", ".+") for sentence in _REFUSALS))
 
 
 def was_carried_out(observation: str) -> bool:
-    """Return whether the simulator understood and did the action, read from its answer (it has no flag)."""
+    """Return whether the simulator understood and carried out the action, by its answer; it has no flag for this."""
     return (
         not observation.startswith(_REFUSED_OPENINGS) and _compile_refusals().fullmatch(observation) is None
     )

@@ -1,4 +1,4 @@
-"""ScienceWorld as a `TextEnv`."""
+"""Play ScienceWorld as a `TextEnv`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evalharness.envs.sciworld.simulator import Simulator, SimulatorFault, first
 
 _SAME_SCORE = 1e-9
 _RESET = "reset task"
-"""An action on the simulator's scorer instead of the world: played if typed, as published, but never offered."""
+"""An action that resets the simulator's scorer. As published, it is carried out, but valid actions never include it."""
 
 
 class ScienceWorldEnv(TextEnv):
@@ -58,7 +58,7 @@ class ScienceWorldEnv(TextEnv):
         before = self._progress
         text = action.strip()
         if text == CHECK:
-            # Published rule: it is no step of the world and not scored.
+            # Published rule: it is not a step of the world, and it is not scored.
             return self._help(), 0.0, self._is_over(False), False, self._info(valid=True)
         try:
             observation = self._simulator.step(text)
@@ -77,14 +77,14 @@ class ScienceWorldEnv(TextEnv):
         return observation, self._progress - before, self._is_over(score < 0), False, info
 
     def _own_opening(self, task: Task) -> str:
-        """Return the room; TALES puts the task before it."""
+        """Return the description of the room; TALES puts the task before it."""
         room = self._simulator.step("look around")
         if task.suite == UNWRAPPED:
             return f"Task Description:\n{self._simulator.task_description()}\n\n{room}"
         return room
 
     def _own_step(self, task: Task, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Play the simulator unchanged: every text is an action, and progress is its highest score."""
+        """Play by the simulator's own rules: every text is an action, and progress is the highest score."""
         before = self._progress
         try:
             observation = self._simulator.step(action)
@@ -110,8 +110,8 @@ class ScienceWorldEnv(TextEnv):
         return sorted(set(self._simulator.valid_actions()) - {_RESET})
 
     def oracle(self) -> list[str]:
-        """Takes no time for an open task; for a published one a quarter of a second with a stored plan, or seconds to
-        minutes if the gold path must be shortened."""
+        """Return a plan. For an open task this takes no time; for a published task a quarter of a second with a stored
+        plan, or seconds to minutes if the gold path must be shortened."""
         return [] if self.playing(self._task).suite in EXPECTED else self._find_plan(oracle.plan)
 
     def reference_plans(self) -> dict[str, list[str]]:
@@ -121,7 +121,7 @@ class ScienceWorldEnv(TextEnv):
 
     def _find_plan(self, planner: Callable[[Simulator, Task], list[str]]) -> list[str]:
         task = self.playing(self._task)
-        # A separate world in the same Java process leaves the running episode alone.
+        # Use a separate world in the same Java process, which does not affect the running episode.
         scratch = Simulator()
         try:
             return planner(scratch, task)
@@ -139,8 +139,8 @@ class ScienceWorldEnv(TextEnv):
         return self._solved if self._labels is None else self._labels.success
 
     def _is_over(self, failed: bool) -> bool:
-        """Return whether the episode is over. Under the simulator's own rules a mistake that fails the task ends it;
-        the published rules ignore the mistake."""
+        """Return whether the episode is over. By the simulator's own rules, a mistake that fails the task ends the
+        episode; the published rules ignore the mistake."""
         return self._success() or (failed and self._labels is None)
 
     def _info(self, *, valid: bool, completed: tuple[int, ...] = ()) -> dict[str, Any]:
@@ -154,7 +154,7 @@ class ScienceWorldEnv(TextEnv):
 
 
 def load_world(simulator: Simulator, task: Task) -> None:
-    """Load `task` into the simulator. Raises InvalidTaskError if the simulator does not have it."""
+    """Load `task` into the simulator. Raise InvalidTaskError if the simulator does not have it."""
     try:
         simulator.begin(task)
     except (KeyError, TypeError, ValueError, SimulatorFault) as error:
@@ -164,14 +164,14 @@ def load_world(simulator: Simulator, task: Task) -> None:
 def _check_start(simulator: Simulator, task: Task) -> float:
     """Return the start score of a task with the simulator's own scoring.
 
-    Raises InvalidTaskError if an open task was made with another score: progress would mean something else.
+    Raise InvalidTaskError if an open task was made with another start score: its progress would be wrong.
     """
     noted, measured = task.payload.get("start_score"), start_score(simulator)
     if task.suite != "open":
         return measured
     if not isinstance(noted, int | float) or abs(noted - measured) > _SAME_SCORE:
         raise InvalidTaskError(
-            f"{task.id}: it was made with start score {noted}, the simulator gives {measured}; "
+            f"{task.id}: it was made with start score {noted}, but the simulator gives {measured}; "
             "was it made by another version?"
         )
     return measured

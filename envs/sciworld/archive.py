@@ -1,7 +1,7 @@
-"""A checked archive of the simulator's classes, which makes Java start faster.
+"""Make an archive of the simulator's classes, with which Java starts faster.
 
-It is made once for each Java and each version of the simulator, in the user's cache folder, by a separate process that
-plays a few turns. Java itself checks whether an archive fits, and otherwise starts without it.
+A separate process plays a few turns and makes the archive in the user's cache folder, once for each Java and each
+version of the simulator. Java itself checks whether an archive fits, and otherwise starts without it.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from evalharness.base.locks import hold_lock
 from evalharness.envs.sciworld import java
 
 _KINDS = {"aot": ("AOTCacheOutput", "AOTCache"), "jsa": ("ArchiveClassesAtExit", "SharedArchiveFile")}
-"""File suffix -> the flags that write and read the archive; the first kind that a Java supports is used.
+"""File suffix -> (flag that writes the archive, flag that reads it). The first kind that a Java supports is used.
 
-The first exists since Java 25; it also stores profiles for the compiler. The second exists since Java 13, which comes
-with an archive of its own classes.
+The first kind exists since Java 25; it also stores profiles for the compiler. The second kind exists since Java 13,
+which contains an archive of Java's own classes.
 """
 _NONE = "none"
-"""Suffix of an empty file: this Java can make no archive, so nobody tries again."""
+"""Suffix of an empty file that says: this Java cannot make an archive, so do not try again."""
 _TIMEOUT = 180.0
-"""Seconds for making one; then it is left to a later start. It takes four to eight seconds of CPU."""
+"""Time limit in seconds for making an archive; a later start tries again. It needs four to eight seconds of CPU."""
 _QUIET = "-Xlog:disable"
-"""Java's messages about an archive would appear where the gateway's port is expected."""
+"""Disables Java's messages about an archive, because the first line of the output must be the gateway's port."""
 
 
 @cache
 def flags(executable: str) -> tuple[str, ...]:
-    """Return the flags with which `executable` starts from its archive, and make a missing archive now.
+    """Return the flags with which `executable` starts from its archive; make a missing archive first.
 
-    No flags while another process makes the archive, or if it cannot be made.
+    Return no flags while another process makes the archive, or if it cannot be made.
     """
     if java.kept_folder() is None:
         return ()
@@ -63,7 +63,7 @@ def give_up(executable: str) -> None:
 
 
 def _place(executable: str) -> Path:
-    """Return the path without suffix. Its name identifies the Java, its version, the jars and our flags."""
+    """Return the path of the archive without suffix. Its name identifies Java, its version, the jars and our flags."""
     files = [Path(executable).resolve(), *map(Path, java.classpath().split(os.pathsep))]
     states = [f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files]
     whose, state = (
@@ -96,7 +96,7 @@ def _make(executable: str, place: Path) -> None:
 
 
 def _record(executable: str, flag: str) -> bool:
-    """Return whether a rehearsal with `flag` succeeded. Raises TimeoutExpired."""
+    """Play a rehearsal with `flag`; return whether it succeeded. Raise TimeoutExpired if it takes too long."""
     command = [sys.executable, "-P", "-m", "evalharness.envs.sciworld.rehearsal", executable, _QUIET, flag]
     quiet = subprocess.DEVNULL
     done = subprocess.run(command, stdin=quiet, stdout=quiet, stderr=quiet, timeout=_TIMEOUT, check=False)

@@ -1,4 +1,4 @@
-"""Digests of a task's shape and of its variation."""
+"""Compute digests of a task's shape and of its variation."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""One turn of a world in one round trip to Java, and separate worlds in one Java process.
+"""Carry out a turn of a world in one round trip to Java, and run separate worlds in one Java process.
 
-The simulator keeps three things in JVM-wide singletons: the random stream, the counter of object ids and the
-simplifications. A turn restores its world's own values before and stores them after, so worlds in one process behave
-as if each had its own.
+The simulator has three JVM-wide singletons: the random stream, the counter of object ids and the simplifications. A
+turn writes its world's values to the singletons, and stores the new values after it. So worlds in one process do not
+affect each other.
 
-A turn omits what the stock `PythonInterface.step` does for its own records and for the console (a look around, the
-inventory, every name in sight), and what the parser does only for the action `teleport`: it collects every object of
-the world. Neither affects the world; together they took 30 % of a step's time.
+A turn omits two parts of the stock `PythonInterface.step`: the records and output for the console (a look around, the
+inventory, every visible name), and the collection of every object of the world, which only the action `teleport` needs.
+Neither part affects the world; together they took 30 % of a step's time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OBJECT, _STRING = "java.lang.Object", "java.lang.String"
 _IDS = "util.UniqueIdentifier"
 
 REFUSED = "!"
-"""Marks the parser's answer to a refused text. The answer to an accepted text is a tuple, which begins with `(`."""
+"""First character of the parser's answer to a refused text. The answer to an accepted text begins with `(`."""
 
 
 class JavaWorld:
@@ -40,23 +40,25 @@ class JavaWorld:
         handles, process = functions.handles, functions.process
         self._values = process.type(_LONGS)(2)
         self._interface = process.type(_REFERENCE)()
-        """Holds the `AgentInterface` of the loaded task."""
+        """Reference to the `AgentInterface` of the loaded task."""
         self._for_server: list[Any] = []
-        """The interface and the agent, as the server holds them."""
+        """The interface and the agent, in the form of the server's fields."""
         self._restore = handles.function(functions.restore, self._values)
         self._keep = handles.function(functions.keep, self._values)
         self._turn = handles.function(functions.turn, self._values, self._interface)
 
     def load(self, task: str, variation: int, simplifications: str) -> None:
-        """Make the world of a task. Raises ValueError if the simulator does not have it."""
+        """Make the world of a task. Raise ValueError if the simulator does not have the task."""
         self._set(*self._functions.make_world(task, variation, simplifications))
 
     def load_as_stock(self, task: str, variation: int, simplifications: str, *, gold: bool) -> list[str]:
-        """Make the same world by the simulator's own `load`; with `gold` return its solution of the task."""
+        """Make the same world by the simulator's own `load`. `gold`: return the simulator's solution of the task."""
         server = self._functions.server
         complaint = server.load(task, variation, simplifications, gold)
         if complaint:
-            getattr(server, "errorStr_$eq")("")  # otherwise every world would get it as its observation
+            getattr(server, "errorStr_$eq")(
+                ""
+            )  # otherwise every world would return this error as its observation
             raise ValueError(complaint)
         self._set(server.agentInterface(), server.agent())
         with self._functions.process.borrowing() as borrow:
@@ -69,7 +71,7 @@ class JavaWorld:
             self._interface.set(borrow(interface.get()))
 
     def restore(self) -> None:
-        """Write the world's values into the singletons, and the world into the server."""
+        """Write the world's values to the singletons, and the world to the server."""
         self._functions.handles.call(self._restore)
         for field, value in zip(("agentInterface", "agent"), self._for_server, strict=True):
             getattr(self._functions.server, f"{field}_$eq")(value)
@@ -79,7 +81,7 @@ class JavaWorld:
         self._functions.handles.call(self._keep)
 
     def turn(self, text: str) -> str:
-        """Return the answer to `text`: `(observation,score,completed)` in Scala's format, or `REFUSED` and a reason."""
+        """Play `text`. Return `(observation,score,completed)` in Scala's format, or `REFUSED` and a reason."""
         return str(self._functions.handles.call(self._turn, text))
 
     def forget(self) -> None:
@@ -99,9 +101,9 @@ class Functions:
         self.process = process
         self.handles = Handles(process)
         self.server = process.type(_SERVER)()
-        """Answers for the world that was restored last."""
+        """The simulator's server; it uses the world that was restored last."""
         self._task_classes: dict[str, Any] = {}
-        """By name of the task."""
+        """Name of a task -> its class."""
         self._random = getattr(process.type("scala.util.Random$"), "MODULE$").self()
         self._simplifier = process.type("main.scala.scienceworld.runtime.SimplifierProcessor")
         self._simplifications: str | None = None
@@ -121,17 +123,17 @@ class Functions:
             self._simplifications = simplifications
 
     def note_simplifications(self, simplifications: str | None) -> None:
-        """Note the simplifications that the simulator has set itself; None: unknown."""
+        """Remember the simplifications that the simulator itself has set; None: unknown."""
         self._simplifications = simplifications
 
     def restart_random(self) -> None:
-        """Set the random stream to the state 0."""
+        """Set the state of the random stream to 0."""
         self._random.setSeed(LCG_MULTIPLIER)
 
     def make_world(self, task: str, variation: int, simplifications: str) -> tuple[Any, Any]:
-        """Return a new interface and its agent, as `PythonInterface.load` makes them, each in a `scala.Some`.
+        """Return a new interface and its agent, each in a `scala.Some`, as `PythonInterface.load` does.
 
-        Raises ValueError if the simulator does not have the task."""
+        Raise ValueError if the simulator does not have the task."""
         process, maker = self.process, self.server.taskMaker()
         ids, some = process.type(_IDS), process.type("scala.Some")
         with process.borrowing() as borrow:
@@ -159,13 +161,13 @@ class Functions:
             return some(borrow(interface)), some(agent)
 
     def clear_history(self) -> None:
-        """Drop the server's record of the stock steps so far."""
+        """Delete the server's record of earlier stock steps."""
         history = self.process.type("scienceworld.goldagent.RunHistory")("", -1, -1, "", "", "")
         getattr(self.server, "currentHistory_$eq")(history)
         self.process.forget(history)
 
     def _get_loaded(self) -> Handle:
-        """(reference): the interface to the loaded world."""
+        """Function of (reference) that returns the interface to the loaded world."""
         make = self.handles
         return make.as_type(
             make.virtual(_REFERENCE, "get", "()Ljava/lang/Object;"),
@@ -173,7 +175,7 @@ class Functions:
         )
 
     def _restoring(self) -> Handle:
-        """(values): write them into the singletons."""
+        """Function of (values) that writes the values to the singletons."""
         make = self.handles
         seed, count = self._values()
         set_seed = make.feed(make.virtual(_LONG, "set", "(J)V"), 0, self._random_state)
@@ -181,7 +183,7 @@ class Functions:
         return make.after(make.feed(set_count, 0, count), make.feed(set_seed, 0, seed))
 
     def _keeping(self) -> Handle:
-        """(values): read them from the singletons."""
+        """Function of (values) that reads the values from the singletons."""
         make = self.handles
         store = make.virtual(_LONGS, "set", "(IJ)V")
         seed = make.feed(make.virtual(_LONG, "get", "()J"), 0, self._random_state)
@@ -192,23 +194,24 @@ class Functions:
         return make.after(store_count, store_seed)
 
     def _values(self) -> tuple[Handle, Handle]:
-        """(values): the seed, the counter."""
+        """Functions of (values) that return the seed and the counter."""
         get = self.handles.virtual(_LONGS, "get", "(I)J")
         return self.handles.fix(get, 1, 0), self.handles.fix(get, 1, 1)
 
     def _around(self, step: Handle, restore: Handle, keep: Handle) -> Handle:
-        """(values, interface, text): `step` on the world's own values, which are stored also if it fails."""
+        """Function of (values, interface, text) that calls `step` with the world's values, and then stores the values,
+        even if `step` fails."""
         make = self.handles
         answer = make.ignoring(make.identity(_STRING), 1, _LONGS)
         kept = make.after(make.ignoring(answer, 0, "java.lang.Throwable"), keep, 2)
         return make.ending(make.after(make.ignoring(step, 0, _LONGS), restore), kept)
 
     def _step(self) -> Handle:
-        """(interface, text): the result of the simulator's `AgentInterface.step`, as a text.
+        """Function of (interface, text) that returns the result of the simulator's `AgentInterface.step` as a text.
 
-        The parser is called first, with an empty place for the world in which only `teleport` looks for objects. Then
-        comes the simulator's own step, with a text that is not parsed: it is an out-of-range answer to a question
-        without options, and leaves the action in the queue where the parser has put it.
+        It first calls the parser with an empty world; only `teleport` would look for objects there. Then it calls the
+        simulator's own step with a text that the parser ignores (an out-of-range answer to a question without options).
+        So the simulator carries out the action that the parser has put into the queue.
         """
         make, process = self.handles, self.process
         some = "(Lscala/Option;)V"
@@ -230,7 +233,7 @@ class Functions:
             understood, make.ignoring(carry_out, 0, _PAIR), make.ignoring(refusal, 1, _INTERFACE)
         )
         parsed = make.after(make.ignoring(answer, 2, _STRING), parse)
-        # After an error inside the simulator every step answers with that error.
+        # After an error in the simulator, every step returns that error.
         return make.choice(make.virtual(_INTERFACE, "isInErrorState", "()Z"), stock, parsed)
 
 
@@ -238,7 +241,7 @@ _FUNCTIONS: WeakKeyDictionary[Jvm, Functions] = WeakKeyDictionary()
 
 
 def functions(process: Jvm) -> Functions:
-    """Return the functions of a process, made on first use."""
+    """Return the functions of a process; make them at the first use."""
     if process not in _FUNCTIONS:
         _FUNCTIONS[process] = Functions(process)
     return _FUNCTIONS[process]

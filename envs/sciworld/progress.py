@@ -1,4 +1,4 @@
-"""The progress of an episode, by the published labels or by the simulator's own score."""
+"""Compute the progress of an episode from the published labels or from the simulator's own score."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def _pattern(subgoal: str) -> re.Pattern[str]:
-    """Compile a label as a regular expression; an invalid one is taken literally."""
+    """Compile a label as a regular expression; if it is invalid, match its literal text."""
     try:
         return re.compile(subgoal)
     except re.error:
@@ -15,9 +15,10 @@ def _pattern(subgoal: str) -> re.Pattern[str]:
 
 
 class LabelProgress:
-    """Published rule: a subgoal is done once an observation contains it, in any order, several at once, permanently.
+    """Progress by the published rule: a subgoal is reached, permanently, when an observation contains it.
 
-    The first observation and the list of valid actions are not searched.
+    Subgoals may be reached in any order, and several at once. The first observation and the list of valid actions do
+    not count.
     """
 
     def __init__(self, subgoals: Sequence[str]) -> None:
@@ -45,9 +46,9 @@ class LabelProgress:
 
 
 def score_progress(score: float, at_start: float = 0.0) -> float:
-    """Return the simulator's score as a progress rate: 0 at the start, 1 at its full score.
+    """Return the simulator's score as a progress rate: 0 at the start, 1 at the full score.
 
     The simulator gives points for facts before the first action (its "be in same location as ..." is true for the
-    first room's content); these points, `at_start`, are no progress. A failed task has score -1 and no progress.
+    content of the first room). These points, `at_start`, do not count. A failed task has score -1 and progress 0.
     """
     return min(max((score - at_start) / (1.0 - at_start), 0.0), 1.0)

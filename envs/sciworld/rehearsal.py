@@ -1,4 +1,4 @@
-"""Play a few turns in a separate Java process, so that Java can record them. `archive` runs this program."""
+"""Play a few turns in a separate Java process, so that Java can record its classes. `archive` runs this program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ScienceWorld's simulator behind a plain Python class, many of them in one Java process."""
+"""Run ScienceWorld's simulators; many of them share one Java process."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from evalharness.envs.sciworld import jvm
 from evalharness.envs.sciworld.functions import REFUSED, Functions, JavaWorld, functions
 
 _STOCK_WORDS = ("help", "objects", "task")
-"""Texts that the stock `PythonInterface.step` answers itself, instead of the world."""
+"""Texts that the stock `PythonInterface.step` itself answers, not the world."""
 _BLANKS = "".join(map(chr, range(33)))
-"""The characters that Java trims."""
+"""Characters that Java's `trim` removes."""
 _NO_ANSWER = (
     "Unknown action.  Type 'help' for a list of actions, "
     "and 'objects' for a list of possible object referents. "
 )
-"""The stock answer to an action that is carried out without a message."""
+"""Stock answer to an action that is carried out without a message."""
 
 
 class SimulatorFault(Exception):  # noqa: N818  (a defect of the world's own, not an error of ours)
-    """The simulator raised an exception during a call; the Java process still runs."""
+    """The simulator raised an exception in a call; the Java process still runs."""
 
 
 class Simulator:
-    """One world. Raises `jvm.SimulatorDiedError` from any call if the Java process has ended."""
+    """One world. Every method raises `jvm.SimulatorDiedError` if the Java process has ended."""
 
     def __init__(self) -> None:
         self._jvm: jvm.Jvm | None = None
@@ -50,9 +50,9 @@ class Simulator:
             self._world = JavaWorld(shared)
 
     def load(self, task: str, variation: int, simplifications: str, *, gold: bool = False) -> None:
-        """Start `task` afresh. With `gold` the simulator also plans its gold path, which can take seconds.
+        """Start `task`. `gold`: the simulator also plans its gold path, which can take seconds.
 
-        Raises ValueError for an unknown task, variation or simplification.
+        Raise ValueError for an unknown task, variation or simplification.
         """
         self.start()
         self._simplifications = simplifications
@@ -68,7 +68,7 @@ class Simulator:
             shared.note_simplifications(simplifications)
 
     def begin(self, task: Task, *, gold: bool = False) -> None:
-        """`load` a task of the family."""
+        """Load a task of the family."""
         payload = task.payload
         self.load(str(payload["task"]), int(payload["variation"]), str(payload["simplifications"]), gold=gold)
 
@@ -76,7 +76,7 @@ class Simulator:
         """Return the observation of the stock `ScienceWorldEnv.step`, without its enumeration of valid actions."""
         # An unpaired surrogate cannot be sent to Java; no action contains one, so its replacement does not matter.
         text = text.encode("utf-8", "replace").decode()
-        # A refusal does not report the score, which does not change; so the first step is the stock one.
+        # The first step must be the stock step, because our answer to a refused action does not report the score.
         if self._verdict is None or _is_stock_word(text) or self._can_teleport():
             return self._stock_step(text)
         try:
@@ -85,7 +85,7 @@ class Simulator:
                 shared.simplify(self._simplifications)
                 answer = self._world.turn(text)
         except SimulatorFault:
-            return self._stock_step(text)  # the parser has failed: nothing has happened in the world
+            return self._stock_step(text)  # the parser has failed, and the world is unchanged
         if answer.startswith(REFUSED):
             return answer.removeprefix(REFUSED) or _NO_ANSWER
         observation, score, completed = answer[1:-1].rsplit(",", 2)
@@ -115,11 +115,11 @@ class Simulator:
         """Return every (action, objects) combination that the simulator would carry out, in its order, with
         repetitions.
 
-        The simulator also lists actions on the contents of closed containers, but then does not know them; those
-        are omitted. While an ambiguous request waits for an answer, only its option numbers are valid.
+        The simulator also lists actions on the contents of closed containers, but refuses them; those are omitted.
+        While an ambiguous request waits for an answer, only its option numbers are valid.
         """
-        # The enumeration draws random names for objects that share one: do not use the world's own stream for it, and
-        # make the same state give the same list.
+        # The enumeration draws random names for objects with equal names. Do not use the world's own random stream, so
+        # that the same state gives the same list.
         with self._call(keep=False) as shared:
             shared.restart_random()
             actions = json.loads(shared.server.getValidActionObjectCombinationsJSON())["validActions"]
@@ -131,7 +131,7 @@ class Simulator:
         ]
 
     def _reachable_objects(self, server: Any) -> set[int]:
-        """Return the ids of the objects that the simulator's parser knows by name: in the room, and on the agent."""
+        """Return the ids of the objects that the simulator's parser knows: those in the room and on the agent."""
         assert self._jvm is not None
         ids: set[int] = set()
         with self._jvm.borrowing() as borrow:
@@ -179,14 +179,14 @@ class Simulator:
             return [str(text) for text in borrow(getattr(shared.server, method)())]
 
     def _can_teleport(self) -> bool:
-        """Return whether the world has the action for which the parser needs what a turn omits."""
+        """Return whether the world has the action `teleport`, for which the parser needs the omitted part of a turn."""
         return self._simplifications == "easy" or "teleport" in self._simplifications.lower()
 
     @contextmanager
     def _call(self, *, fresh: bool = False, keep: bool = True) -> Iterator[Functions]:
-        """Hold the Java process with this world's values in its singletons; `fresh` if the call sets them anew.
+        """Hold the Java process with this world's values in its singletons. `fresh`: the call itself sets the values.
 
-        With `keep` the world keeps the values after the call.
+        `keep`: store the values in the world after the call.
         """
         with self._hold() as shared:
             assert self._world is not None
@@ -227,11 +227,11 @@ def _possible(action: str, objects: list[int], reachable: set[int]) -> bool:
 
 
 def first_observation(simulator: Simulator) -> str:
-    """Return the room and the inventory, which the published benchmark shows first."""
+    """Return the first observation of the published benchmark: the room and the inventory."""
     return simulator.step("look around") + "\n" + simulator.inventory()
 
 
 def start_score(simulator: Simulator) -> float:
-    """Return the simulator's score before the first action. Only after `first_observation`: the simulator counts while
-    it looks around, and until then returns the score of the previous world."""
+    """Return the simulator's score before the first action. Call `first_observation` first: the simulator computes the
+    score when it looks around, and before that returns the score of the previous world."""
     return max(simulator.verdict()[0], 0.0)

@@ -1,4 +1,4 @@
-"""The tasks of all suites."""
+"""Load the tasks of all suites."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def _from_label(index: int, row: dict[str, Any]) -> Task:
             },
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise InvalidTaskError(f"ScienceWorld's label {index + 1} is none: {error!r}; {FIX}") from error
+        raise InvalidTaskError(f"ScienceWorld's label {index + 1} is invalid: {error!r}; {FIX}") from error
 
 
 def unwrapped_tasks(suite: str, seed: int) -> list[Task]:
-    """`seed`: index of the test variation of each kind, in TALES's numbering (`unwrapped`)."""
+    """Return the tasks of `unwrapped` or `agentgym`. `seed`: TALES's index of the test variation (`unwrapped`)."""
     if suite == AGENTGYM:
         kinds = [kind for kind in VARIATIONS if not kind.startswith(NOT_IN_AGENTGYM)]
         cases = [(kind, number) for kind in kinds for number in range(VARIATIONS[kind][0])]

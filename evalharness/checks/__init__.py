@@ -1,1 +1,1 @@
-"""`verify`: check a run's numbers against its actions. `doctor`: check this machine against the requirements."""
+"""Check a run's numbers against its actions (`verify`), and this machine against the requirements (`doctor`)."""

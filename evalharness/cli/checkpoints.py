@@ -67,7 +67,7 @@ def add_options(parser: CommandParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from evalharness.cli.options import config_of
     from evalharness.records.files import STUDY
-    from evalharness.records.store import held_folder
+    from evalharness.records.store import lock_folder
     from evalharness.runs.checkpoints import find_checkpoints, runs_of, select_seed, wait_for_new
     from evalharness.runs.study import study_folder
     from evalharness.runs.study_file import CHECKPOINTS
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     def find() -> FoundCheckpoints:
         return find_checkpoints(source, args.only, none_yet=watches)
 
-    with nullcontext() if args.dry_run else held_folder(folder, STUDY):
+    with nullcontext() if args.dry_run else lock_folder(folder, STUDY):
         while True:
             in_folder = find()
             for name, problem in in_folder.incomplete.items():

@@ -116,7 +116,7 @@ def _import_of_a_family(args: argparse.Namespace, family: str, source: str) -> i
     """Import data by the family's own importer."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    from evalharness.data.importer import alone_in
+    from evalharness.data.importer import lock_import
     from evalharness.envs import specs
     from evalharness.envs.base import ImportRefusedError
 
@@ -131,7 +131,7 @@ def _import_of_a_family(args: argparse.Namespace, family: str, source: str) -> i
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with alone_in(folder), Progress(*columns, console=make_console(stderr=True)) as bars:
+        with lock_import(folder), Progress(*columns, console=make_console(stderr=True)) as bars:
             task = bars.add_task(family, total=None)
             done = importers[family](
                 Path(source).expanduser(),

@@ -72,13 +72,13 @@ def run_study(
     `shows_a_part`: the table is useful even if a run stopped early.
     """
     from evalharness.records.files import STUDY
-    from evalharness.records.store import held_folder
+    from evalharness.records.store import lock_folder
     from evalharness.runs.study_results import print_study
 
     out = results_console(args)
     if args.dry_run:
         return dry_run_study(out, folder, runs, args)
-    with held_folder(folder, STUDY):
+    with lock_folder(folder, STUDY):
         outcome = play_study(kind, folder, runs, args, elsewhere=elsewhere)
         result = print_study(out, folder) if shows_a_part or not outcome.stopped else None
         if result is not None:

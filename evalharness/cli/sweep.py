@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _run_perturbations(args: argparse.Namespace) -> int:
     from evalharness.records.files import STUDY
-    from evalharness.records.store import held_folder
+    from evalharness.records.store import lock_folder
     from evalharness.results.report.sweep import print_sweep
     from evalharness.results.sweep import UNPERTURBED
     from evalharness.runs.study import study_folder
@@ -92,7 +92,7 @@ def _run_perturbations(args: argparse.Namespace) -> int:
     out = results_console(args)
     if args.dry_run:
         return dry_run_study(out, folder, runs, args)
-    with held_folder(folder, STUDY):
+    with lock_folder(folder, STUDY):
         outcome = play_study("sweep", folder, runs, args)
         columns = {name: run for name, run in load_played_runs(folder).items() if name in outcome.runs}
         if UNPERTURBED in columns:

@@ -1,4 +1,4 @@
-"""The user's data folder: published benchmark files are imported into it and checked by hash, never shipped.
+"""Import published benchmark files into the user's data folder and check them by hash; we ship none of these files.
 
 The environments read `<folder>/agentboard/<family folder>/...` (`TextEnv(data=<folder>)`).
 """

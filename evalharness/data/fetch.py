@@ -1,7 +1,7 @@
-"""Download the published archives, continue interrupted downloads, and import them.
+"""Download the published archives, continue interrupted downloads, and import the files.
 
-The publisher states no hash for the archives, so every unpacked file is checked instead. If a table does state a hash,
-a wrong archive is refused before anything is read from it.
+The publisher gives no hash of the archives, so every unpacked file is checked instead. If our table has a hash of an
+archive, a wrong archive is refused before any file is read from it.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Progress = Callable[[Download, int, int | None], None]
 """(download, bytes so far, total bytes if the server reports them)"""
 
 STALLED_TRIES = 5
-"""Tries in a row without a new byte before giving up."""
+"""Number of tries without a new byte, one after the other, before the download fails."""
 TIMEOUT = 60.0
-"""Seconds without a byte until a connection counts as lost."""
+"""A connection without a new byte for so many seconds counts as lost."""
 
 
 class _NetworkError(Exception):
@@ -39,9 +39,9 @@ class _NetworkError(Exception):
 def fetch_published(
     families: Mapping[str, PublishedFamily], data: Path, *, progress: Progress, retry_wait: float = 1.0
 ) -> dict[str, FamilyImport]:
-    """Download what the families need into `<data>/downloads` and import it. Raises UserError.
+    """Download the archives of the families into `<data>/downloads` and import their files. Raise UserError on failure.
 
-    Complete families are skipped. A download is removed once every family that uses it is complete.
+    Complete families are skipped. An archive is removed after every family that uses it is complete.
     """
     results = {name: FamilyImport(0, check(family, data)) for name, family in families.items()}
     families = {name: family for name, family in families.items() if not results[name].check.ok}
@@ -61,7 +61,7 @@ def fetch_published(
 
 
 def fetch(download: Download, target: Path, *, progress: Progress, retry_wait: float = 1.0) -> None:
-    """Download one file to `target` through `target.part`, and continue an interrupted earlier download."""
+    """Download one file to `target.part`, continuing an interrupted download, and then rename it to `target`."""
     part = target.with_name(target.name + ".part")
     try:
         part.parent.mkdir(parents=True, exist_ok=True)
@@ -75,7 +75,7 @@ def fetch(download: Download, target: Path, *, progress: Progress, retry_wait: f
                 stalled = stalled + 1 if _size(part) <= before else 0
                 if stalled == STALLED_TRIES:
                     kept = (
-                        f"; {before:,} bytes are kept and the same command goes on from there"
+                        f"; {before:,} bytes are kept, and the same command continues the download"
                         if before
                         else ""
                     )
@@ -96,15 +96,15 @@ def fetch(download: Download, target: Path, *, progress: Progress, retry_wait: f
 
 
 def _transfer(download: Download, part: Path, progress: Progress) -> None:
-    """Append the bytes of one connection to `part`. Raises OSError only for errors of our own disk."""
+    """Append the bytes of one connection to `part`. Raise OSError only for errors of the local disk."""
     request = urllib.request.Request(
         _use_mirror(download.url), headers={"User-Agent": f"evalharness/{__version__}"}
     )
     offset = _size(part)
     if offset:
         request.add_header("Range", f"bytes={offset}-")
-        # If the file has changed meanwhile, the server sends the whole new one (RFC 9110, 13.1.5). A full disk may
-        # have left a validator without its text.
+        # If the file has changed since then, the server sends the whole new file (RFC 9110, 13.1.5). The validator
+        # file may be empty if the disk was full.
         with contextlib.suppress(FileNotFoundError, ValueError):
             request.add_header("If-Range", read_json(_validator_file(part)))
     try:
@@ -151,6 +151,6 @@ def _validator_file(part: Path) -> Path:
 
 
 def _use_mirror(url: str) -> str:
-    """Replace Hugging Face's address by the mirror in `HF_ENDPOINT`, as its own tools do."""
+    """Replace Hugging Face's address by the mirror in `HF_ENDPOINT`, as Hugging Face's own tools do."""
     mirror = os.environ.get("HF_ENDPOINT")
     return url.replace("https://huggingface.co", mirror.rstrip("/"), 1) if mirror else url

@@ -1,8 +1,8 @@
 """Import published files into the data folder from a folder of any layout, or from an archive.
 
 Files are recognised by the end of their path and checked by hash, so our own layout, the official archive and an
-AgentBoard checkout all work. Each family is assembled in a folder of its own and swapped in by a rename: an
-interrupted import leaves the old state, and the next import continues with the files already copied.
+AgentBoard checkout all work. Each family is collected in a temporary folder, which is then renamed. So an interrupted
+import leaves the old files, and the next import continues with the files that were already copied.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ MAX_BYTES = 2**20
 
 
 def literals_as_json(source: Path, names: Collection[str]) -> bytes:
-    """Return `{name: value}` of the module-level assignments of `names`, as canonical JSON. Raises UserError."""
+    """Return the module-level constants `names` of a Python file as canonical JSON `{name: value}`. Raise UserError if
+    one of them is missing or is not a literal."""
     try:
         if source.stat().st_size > MAX_BYTES:
             raise ValueError(f"over {MAX_BYTES} bytes")
@@ -49,21 +50,21 @@ def literals_as_json(source: Path, names: Collection[str]) -> bytes:
 
 @dataclass(frozen=True)
 class FamilyImport:
-    """The result of an import for one family, and its present state."""
+    """The result of an import for one family, and the family's state after it."""
 
     imported: int
-    """Files taken from the source; correct files are left alone."""
+    """Number of files that were copied; files that are already correct are not copied."""
     check: FamilyCheck
 
 
 def import_published(
     source: Path, data: Path, families: Mapping[str, PublishedFamily], *, link: bool = False
 ) -> dict[str, FamilyImport]:
-    """Import what `source` (a folder or an archive) holds of `families` into the data folder.
+    """Import the files of `families` from `source` (a folder or an archive) into the data folder.
 
-    With `link`, make symbolic links into the source instead of copies (except for files in an archive). A file whose
-    hash differs from the table is imported too and shown as changed by the check: it is the user's own data, but not
-    the published data. Raises UserError.
+    `link`: make symbolic links into the source instead of copies (except for files in an archive). A file whose hash
+    differs from the table is imported, too, and the check then shows it as changed: the user may use such data, but it
+    is not the published data. Raise UserError if the import fails.
     """
     source = source.expanduser()
     if not source.exists():
@@ -72,7 +73,7 @@ def import_published(
         raise UserError(f"{source} is an archive: files in it cannot be linked; import it without --link")
     try:
         data.mkdir(parents=True, exist_ok=True)
-        with alone_in(data):
+        with lock_import(data):
             return _import(source, data, families, link)
     except OSError as error:
         raise UserError(
@@ -93,7 +94,7 @@ def _import(
             stages[name].offer(file, entry)
         if entry.path is not None and is_archive(entry.path):
             archives.append(entry.path)
-    # Open an archive inside a folder only if its name fits, and only while files are missing.
+    # Open an archive inside a folder only if its folder's name fits, and only while files are missing.
     folders = {family.folder for family in families.values()}
     for archive in archives:
         if archive.parent.name in folders or archive.parent == real_path(source):
@@ -119,7 +120,7 @@ def _import(
 
 
 class _PublishedPaths:
-    """Map a path in a source to published files, by the longest known end of the path."""
+    """Maps a path in a source to published files, by the known ends of paths."""
 
     def __init__(self, families: Mapping[str, PublishedFamily]) -> None:
         self.by_tail: dict[str, list[tuple[str, str, str]]] = {}
@@ -135,7 +136,7 @@ class _PublishedPaths:
                     self.by_tail.setdefault(_tail(end), []).append((end, name, file))
 
     def of(self, path: str) -> list[tuple[str, str]]:
-        """Return the pairs (family, file in its folder) that fit a file of this path."""
+        """Return the pairs (family, file in the family's folder) that this path may be."""
         pairs = {
             (name, file): None
             for end, name, file in self.by_tail.get(_tail(path), ())
@@ -149,7 +150,7 @@ def _tail(path: str) -> str:
 
 
 class _Stage:
-    """One family while it is being imported, in `<data>/.importing`."""
+    """The import of one family, in the temporary folder `<data>/.importing`."""
 
     def __init__(self, family: PublishedFamily, data: Path, link: bool) -> None:
         self.family = family
@@ -158,7 +159,7 @@ class _Stage:
         self.staging = data / ".importing" / family.folder
         self.replaced = data / ".replaced" / family.folder
         if self.replaced.exists() or self.replaced.is_symlink():
-            # Killed between the two renames of `finish`: the new folder counts if it already has its name.
+            # An earlier import was killed between the two renames of `finish`. Keep the new folder if it was renamed.
             if self.root.exists():
                 _remove(self.replaced)
             else:
@@ -166,7 +167,7 @@ class _Stage:
         for part in self.staging.rglob("*.part"):
             part.unlink()
         self.good: set[str] = set()
-        """Files that are correct, here or staged, and need no better copy."""
+        """Files that are correct, in the data folder or in the temporary folder."""
         self.taken: set[str] = set()
         for name in family.files:
             if self._right(self.root / name, name):
@@ -187,7 +188,7 @@ class _Stage:
         return labels and self.good.issuperset(self.family.required())
 
     def offer(self, name: str, entry: Entry) -> None:
-        """Take a file unless a correct one exists. Of several wrong ones the first is kept."""
+        """Copy a file unless a correct copy exists. Of several incorrect files, keep the first."""
         if name in self.good:
             return
         target = self.staging / name
@@ -211,7 +212,7 @@ class _Stage:
             self.good.add(name)
 
     def finish(self) -> int:
-        """Swap the assembled folder in. Return the number of files taken from the source."""
+        """Replace the family's folder by the temporary folder. Return the number of copied files."""
         if not self.taken:
             _remove(self.staging)
             return 0
@@ -238,15 +239,15 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path)
 
 
-def alone_in(folder: Path) -> IO[bytes]:
-    """Hold a lock until it is closed. Raises UserError if another import into the folder is running."""
+def lock_import(folder: Path) -> IO[bytes]:
+    """Return a lock on the folder, held until it is closed. Raise UserError if another import is running there."""
     return hold_lock(folder / ".lock", f"another import into {folder} is running; wait for it to end")
 
 
 def require_known(
     names: Collection[str], families: Mapping[str, PublishedFamily]
 ) -> dict[str, PublishedFamily]:
-    """Return the named families, by the harness's name or the data folder's; all of them if none is named."""
+    """Return the named families; all families without a name. A name is the harness's name or that of the folder."""
     if not names:
         return dict(families)
     by_name = {**{family.folder: family for family in families.values()}, **families}

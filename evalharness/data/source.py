@@ -1,8 +1,8 @@
-"""Read files from a folder, a .tar.gz or a .zip. Nothing is extracted under the name that an archive gives.
+"""Read files from a folder, a .tar.gz or a .zip. No file is written to the path that an archive gives.
 
-An archive's member is only offered as (name, bytes); the importer decides from its own table where known files go, so
-a member can neither choose a path nor become a link or a device. An archive with names that lead outside is refused as
-a whole, because an honest publisher has none.
+A member of an archive is only a pair (name, bytes). The importer chooses the path of a known file from its own table,
+so a member can neither choose a path nor become a link or a device. An archive with a name that points outside of the
+archive is refused: an honest publisher has no such names.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ from evalharness.base.reading import open_file
 ARCHIVES = (".tar.gz", ".tgz", ".tar", ".zip")
 
 MAX_FILE_BYTES = 32 * 2**20
-"""The largest published file has 0.6 MB."""
+"""Maximum size of a file; the largest published file has 0.6 MB."""
 MAX_HEADER_BYTES = 2**20
-"""Bytes between two members of a tar: an extended header is read into memory whole, so its size must be limited."""
+"""Maximum size of a header in a tar file, because a header is read into memory as a whole."""
 MAX_RATIO = 250
-"""Unpacked size over packed size. Benchmark archives are between 3 and 20; gzip alone can reach 1,030."""
+"""Maximum of unpacked size / packed size. Benchmark archives have 3 to 20; a gzip bomb can have 1,030."""
 MAX_FREE_BYTES = 2**30
-"""Archives that unpack to less than this are never refused for their ratio."""
+"""The ratio of an archive that unpacks to fewer bytes does not matter."""
 MAX_ENTRIES = 500_000
-"""A folder with more files than this is the wrong folder."""
+"""A folder with more files is certainly the wrong folder."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One regular file of a source. Its bytes can be copied once, before the next entry is requested."""
+    """One regular file of a source. Its bytes can be copied only once, and before the next entry is requested."""
 
     name: str
     source: Path
     """The folder or archive that contains it."""
     opener: Callable[[], IO[bytes]]
     path: Path | None = None
-    """Its path on disk; None inside an archive."""
+    """Path on disk; None for a file in an archive."""
 
     def copy_to(self, target: Path, most: int = MAX_FILE_BYTES) -> None:
-        """Write at most `most` bytes to a new file. Written bytes count: the size in a header may be false."""
+        """Copy the file to `target`. Raise UserError after `most` bytes; the size in a header may be false."""
         left = most
         with target.open("wb") as out, _damage(self.source), self.opener() as file:
             while block := file.read(2**20):
@@ -67,12 +67,12 @@ def is_archive(path: Path) -> bool:
 
 
 def display(name: str) -> str:
-    """Return a file name that is safe to print: control characters and surrogates escaped, cut at 120 characters."""
+    """Return a file name that is safe to print: at most 120 characters, with escaped control characters."""
     return ascii(name[:120])[1:-1]
 
 
 def walk(source: Path, *, skip: Path | None = None) -> Iterator[Entry]:
-    """Yield every regular file of a folder or an archive. Raises UserError for a damaged or hostile archive."""
+    """Yield every regular file of a folder or an archive. Raise UserError for a damaged or malicious archive."""
     if source.is_dir():
         yield from _walk_folder(real_path(source), skip)
     elif not is_archive(source):
@@ -84,7 +84,7 @@ def walk(source: Path, *, skip: Path | None = None) -> Iterator[Entry]:
 
 @contextmanager
 def _damage(archive: Path) -> Iterator[None]:
-    """Turn the exceptions of archive modules on damaged input into one clear line."""
+    """Convert the exceptions of the archive modules for damaged files to a UserError."""
     try:
         yield
     except (
@@ -100,7 +100,7 @@ def _damage(archive: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno is not None:
             raise
-        raise _damage_error(archive, error) from error  # the exceptions of bz2 on damage
+        raise _damage_error(archive, error) from error  # bz2 raises it for a damaged file
     except (NotImplementedError, RuntimeError) as error:  # zipfile: unknown compression, encrypted member
         raise UserError(
             f"{archive} cannot be read ({error}); unpack it yourself and name the folder"
@@ -112,8 +112,8 @@ def _damage_error(archive: Path, error: Exception) -> UserError:
 
 
 def _walk_folder(folder: Path, skip: Path | None) -> Iterator[Entry]:
-    # Each name begins with the folder's own name, so that `import .../babyai` finds babyai/test.jsonl. Links to
-    # folders are followed, since a checkout often links `data` to a larger disk.
+    # Each name begins with the folder's own name, so that `import .../babyai` finds babyai/test.jsonl. Links to folders
+    # are followed, because in a checkout `data` is often a link to a larger disk.
     seen: set[tuple[int, int]] = set()
     count = 0
     for parent, folders, files in os.walk(folder, followlinks=True):
@@ -142,7 +142,7 @@ def _check_name(name: str, archive: Path) -> None:
 
 
 class _Metered:
-    """A decompressed stream with limits against bombs: `budget` bytes until the next header, `total` bytes in all."""
+    """A decompressed stream with limits: `budget` bytes until the next header, and `total` bytes in all."""
 
     def __init__(self, raw: IO[bytes], archive: Path) -> None:
         self.raw = raw
@@ -160,7 +160,7 @@ class _Metered:
 
 
 def _walk_tar(path: Path) -> Iterator[Entry]:
-    # Read as a stream: one pass over the 1.4 GB official archive, with only one header in memory.
+    # Read a stream: one pass over the official archive of 1.4 GB, with only one header in memory.
     packed = path.name.lower().endswith("gz")
     with open_file(path) as file, gzip.open(file) if packed else file as raw:
         stream = _Metered(raw, path)  # type: ignore[arg-type]

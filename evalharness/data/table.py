@@ -1,7 +1,7 @@
-"""The published files: every path with its SHA-256, as each environment's `published.json` lists them; and the check
-of a family's files in the data folder against them.
+"""Read the tables of published files, and check the files in the data folder against them.
 
-The hashes are facts about files that the user supplies; the files themselves are never part of the project.
+Each environment's `published.json` lists paths and SHA-256 hashes. The user supplies the files; they are not part of
+the project.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ class Download(BaseModel):
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
     url: str
     save_as: str = Field(alias="as")
-    """Path below the download folder; for a single file it ends like the file's path in the data folder."""
+    """Path in the download folder; for a single file, it ends like the file's path in the data folder."""
     sha256: str | None = None
-    """None if the publisher gives none: then only the unpacked files are checked."""
+    """None if the publisher gives no hash; then only the unpacked files are checked."""
     size: str | None = None
-    """Size shown before the download starts, for example `1.4 GB`."""
+    """Size that is printed before the download, for example `1.4 GB`."""
 
 
 class Tasks(BaseModel):
     model_config = ConfigDict(extra="forbid")
     count: int
     any_of: list[str]
-    """Label files, one task per line; one of them is enough."""
+    """Label files with one task per line; one of these files is enough."""
 
 
 class Literals(BaseModel):
@@ -46,28 +46,28 @@ class Literals(BaseModel):
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
     found_in: str = Field(alias="from")
-    """The end of the Python file's path."""
+    """End of the Python file's path."""
     names: list[str]
 
 
 class PublishedFamily(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     family: str
-    """The harness's name, `sciworld`."""
+    """The harness's name of the family, for example `sciworld`."""
     source: Path
     folder: str
-    """The folder below `agentboard/`, `scienceworld`."""
+    """Folder in `agentboard/`, for example `scienceworld`."""
     tasks: Tasks
     also_found_as: dict[str, str] = {}
-    """Path prefix in the folder -> another path prefix under which publishers ship the same files."""
+    """Path prefix in the folder -> path prefix of the same files in other publications."""
     downloads: tuple[Download, ...] = ()
     literals: dict[str, Literals] = {}
-    """Files made from a publisher's source code. Not required: complete label files hold the same."""
+    """Files made from a publisher's source code. They are optional: complete label files have their content."""
     files: dict[str, str | None]
     """Path in the folder (posix) -> SHA-256, or None if no published hash is known."""
 
     def required(self) -> list[str]:
-        """Return every file except the label files, of which one is enough, and the files from source code."""
+        """Return every file except label files (one of them is enough) and files from source code (optional)."""
         return [name for name in self.files if name not in self.tasks.any_of and name not in self.literals]
 
     def root(self, data: Path) -> Path:
@@ -75,7 +75,7 @@ class PublishedFamily(BaseModel):
 
 
 def family_folders() -> dict[str, Path]:
-    """Map each family to the folder of its code, without importing it; sorted."""
+    """Return family -> folder of its code, sorted by family, without importing the code."""
     points = sorted(entry_points(group="evalharness.environments"), key=lambda point: point.name)
     modules = ((point.name, find_spec(point.module)) for point in points)
     return {name: Path(module.origin).parent for name, module in modules if module and module.origin}
@@ -83,7 +83,7 @@ def family_folders() -> dict[str, Path]:
 
 @cache
 def published() -> dict[str, PublishedFamily]:
-    """Return every family with published files, by name, sorted."""
+    """Return family -> its table, for families with published files, sorted."""
     tables = {family: folder / TABLE for family, folder in family_folders().items()}
     return {
         family: PublishedFamily(family=family, source=path, **json.loads(path.read_bytes()))
@@ -97,16 +97,16 @@ State = Literal["complete", "changed", "partial", "absent"]
 
 @dataclass(frozen=True)
 class FamilyCheck:
-    """One family compared with its table. File names are relative to the family's folder."""
+    """The comparison of one family's files with its table. File names are relative to the family's folder."""
 
     family: str
     folder: Path
     state: State
     tasks: int | None
-    """Lines of the label file; None if there is none."""
+    """Number of lines in the label file; None if there is no label file."""
     expected_tasks: int
     files: int
-    """Number of the table's files that exist."""
+    """Number of files in the table that exist."""
     expected_files: int
     changed: tuple[str, ...]
     missing: tuple[str, ...]
@@ -122,32 +122,32 @@ class FamilyCheck:
 
 
 def count_tasks(labels: Path) -> int:
-    """Count non-empty lines: label files hold one JSON object per line."""
+    """Count the non-empty lines of a label file; each one is a task."""
     with open_file(labels) as file:
         return sum(1 for line in file if line.strip())
 
 
 def check(family: PublishedFamily, data: Path) -> FamilyCheck:
-    """Hash every file of one family below the data folder (all five families: under a second, 46 MB)."""
+    """Compare every file of one family with its table (all five families, 46 MB, take less than a second)."""
     root = family.root(data)
-    there = [name for name in family.files if (root / name).is_file()]
+    existing = [name for name in family.files if (root / name).is_file()]
     changed = []
     unverified = []
-    for name in there:
+    for name in existing:
         expected = family.files[name]
         if expected is None:
             unverified.append(name)
         elif sha256_of(root / name) != expected:
             changed.append(name)
-    missing = [name for name in family.required() if name not in set(there)]
-    labels = [name for name in family.tasks.any_of if name in there]
+    missing = [name for name in family.required() if name not in set(existing)]
+    labels = [name for name in family.tasks.any_of if name in existing]
     if not labels:
         missing.insert(0, family.tasks.any_of[0])
     tasks = count_tasks(root / labels[0]) if labels else None
     if tasks is not None and tasks != family.tasks.count and labels[0] not in changed:
         changed.insert(0, labels[0])
     state: State = "complete"
-    if not there:
+    if not existing:
         state = "absent"
     elif missing:
         state = "partial"
@@ -159,8 +159,8 @@ def check(family: PublishedFamily, data: Path) -> FamilyCheck:
         state=state,
         tasks=tasks,
         expected_tasks=family.tasks.count,
-        files=len(there),
-        expected_files=len(set(there) | set(family.required())) + (not labels),
+        files=len(existing),
+        expected_files=len(set(existing) | set(family.required())) + (not labels),
         changed=tuple(changed),
         missing=tuple(missing),
         unverified=tuple(unverified),

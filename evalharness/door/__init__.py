@@ -1,1 +1,1 @@
-"""What our HTTP servers share: who may come in, how many, and how messages and errors look."""
+"""Control the access to our HTTP servers: authentication, number of connections, addresses."""

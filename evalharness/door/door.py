@@ -1,4 +1,4 @@
-"""The way in: no web pages, no strangers, so many connections and no more; and its address."""
+"""Refuse requests of web pages and requests without a token, limit the number of connections, and start the server."""
 
 from __future__ import annotations
 
@@ -22,41 +22,43 @@ from evalharness.base.errors import system_errors
 
 @dataclass(frozen=True)
 class Door:
-    """Looks at every request before anything else does."""
+    """Checks every request before the application gets it."""
 
     accepts: Callable[[str], bool] | None = None
-    """Whether a token opens it; None: whoever is on this machine, without one."""
+    """Whether a token is valid; None: requests need no token, but must come to a local address."""
     hint: str = "give the token that the server printed: Authorization: Bearer TOKEN"
 
     def refusal(self, request: web.Request) -> web.HTTPException | None:
-        """The reason why a request is turned away."""
-        # A page in somebody's browser can send requests to 127.0.0.1; it cannot hide where it comes from.
+        """Return the error for a request that is refused; None if it is accepted."""
+        # A page in a browser can send requests to 127.0.0.1, but the browser adds the page's origin.
         if "Origin" in request.headers:
-            return web.HTTPForbidden(text="requests of web pages are not answered")
+            return web.HTTPForbidden(text="requests from web pages are refused")
         if request.path == "/health":
             return None
         if self.accepts is None:
             if not is_loopback(_host(request)):
-                return web.HTTPForbidden(text="this server answers to the addresses of this machine only")
-        elif not self.accepts(given_token(request)):
+                return web.HTTPForbidden(
+                    text="this server accepts only requests to a local address (127.0.0.1)"
+                )
+        elif not self.accepts(read_token(request)):
             return web.HTTPUnauthorized(text=self.hint, headers={"WWW-Authenticate": "Bearer"})
         let_in(request)
         return None
 
 
-def given_token(request: web.Request) -> str:
-    """The one that the request has; '' without one."""
+def read_token(request: web.Request) -> str:
+    """Return the token of a request; "" if it has none."""
     return request.headers.get("Authorization", "").removeprefix("Bearer ")
 
 
 def is_one_of(given: str, tokens: Iterable[str]) -> bool:
-    """Takes as long for a token that is nearly right as for any other."""
+    """Return whether `given` is one of the tokens. The time does not depend on how similar it is (timing attacks)."""
     alike = [hmac.compare_digest(given.encode(errors="replace"), token.encode()) for token in tokens]
     return any(alike)
 
 
 def is_loopback(host: str) -> bool:
-    """Of a name, `localhost` alone: any other is resolved by somebody else."""
+    """Return whether a host is this machine. The only accepted name is `localhost`: DNS could resolve another name."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -70,19 +72,19 @@ def _host(request: web.Request) -> str:
 
 
 FIRST_S = 10.0
-"""Seconds that a connection has for a request that is let in."""
+"""A connection without an accepted request is closed after so many seconds."""
 _strangers: dict[int, _Connection] = {}
-"""By the identity of their transport those that nobody let in yet, of every server of this process, oldest first."""
+"""Id of the transport -> connection without an accepted request, for all servers of this process, oldest first."""
 
 
 def let_in(request: web.Request) -> None:
-    """Its connection may stay: it has shown that it may come in."""
+    """Keep the connection of an accepted request open."""
     if connection := _strangers.pop(id(request.transport), None):
         connection.timer.cancel()
 
 
 class _Connection(asyncio.Protocol):
-    """Hands everything on to `inner`, if there is room for one more connection."""
+    """A connection; it forwards all events to `inner`, unless there are too many connections."""
 
     timer: asyncio.TimerHandle
     _is_open = False
@@ -91,7 +93,7 @@ class _Connection(asyncio.Protocol):
         self._inner, self._crowd = inner, crowd
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(asyncio.Transport, transport)  # uvloop's are no subclass
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's class is not a subclass
         if self._crowd.count >= self._crowd.most and not self._crowd.close_a_stranger():
             self.transport.abort()
             return
@@ -112,7 +114,7 @@ class _Connection(asyncio.Protocol):
             self.timer.cancel()
             if _strangers.get(id(self.transport)) is self:
                 del _strangers[id(self.transport)]
-            # Later: aiohttp takes up a request that has just come, and fails once it knows that nobody waits for it.
+            # Call it later: aiohttp may still start a request that has just arrived, and would fail with a lost client.
             asyncio.get_running_loop().call_soon(self._inner.connection_lost, error)
 
     def data_received(self, data: bytes) -> None:
@@ -131,8 +133,8 @@ class _Connection(asyncio.Protocol):
 
 @dataclass
 class _Crowd:
-    """The connections of one server: at most half of the files that this process may open, so that the run has room
-    for its own. One more takes the place of the oldest that was not let in."""
+    """The connections of one server: at most half of the files that this process may open, so that the run can open
+    its own files. A new connection above the limit replaces the oldest one without an accepted request."""
 
     make: Callable[[], asyncio.Protocol]
     most: int
@@ -152,7 +154,7 @@ _MOST_FILES = 1 << 16
 
 
 def most_connections() -> int:
-    """Raises the limit of open files of this process as far as it may: the usual 1,024 are few."""
+    """Raise this process's limit of open files, because the usual 1,024 are too few. Return half of the limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -163,23 +165,23 @@ def most_connections() -> int:
 
 
 def _http_log() -> logging.Logger:
-    """What is no HTTP was answered with status 400; a stranger must not fill the log with it."""
+    """Return a log without messages that are not HTTP: the client gets status 400 and must not fill the log."""
     log = logging.getLogger("evalharness.http")
     log.filters = [lambda record: not (record.exc_info and isinstance(record.exc_info[1], BadHttpMessage))]
     return log
 
 
 def require_address(host: str, port: int, flags: str) -> None:
-    """Before minutes of other work. Raises UserError where nobody can listen there now; `flags` as of `listening`."""
+    """Check the address before minutes of other work. Raise UserError if it is not free. `flags`: as in `listen`."""
     with system_errors(f"cannot listen on {host}:{port}", f"; choose another {flags}"):
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind, protocol) as tried:
-            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            tried.bind(address)
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
 
 
 @asynccontextmanager
-async def listening(
+async def listen(
     application: web.Application,
     host: str,
     port: int,
@@ -188,8 +190,8 @@ async def listening(
     flags: str,
     cancel_when_gone: bool = False,
 ) -> AsyncIterator[str]:
-    """The server's URL. Raises UserError when the port is taken; `flags` are those that name another one.
-    `cancel_when_gone`: what is done for a client is cancelled when its connection is lost."""
+    """Start a server and yield its URL. Raise UserError if the port is in use; `flags`: options that choose another.
+    `cancel_when_gone`: cancel the work for a client when its connection is lost."""
     runner = web.AppRunner(
         application,
         access_log=None,
@@ -203,11 +205,11 @@ async def listening(
         with system_errors(f"cannot listen on {host}:{port}", f"; choose another {flags}"):
             assert runner.server is not None
             most = most_connections()
-            # asyncio accepts as many as wait, at once, before any of them can be closed again.
+            # asyncio accepts all waiting connections at once, before any of them can be closed again.
             waiting = min(backlog, most // 4)
             server = await asyncio.get_running_loop().create_server(
                 _Crowd(runner.server, most), host, port, backlog=waiting
             )
             undo.callback(server.close)
-        shown = f"[{host}]" if ":" in host else host
-        yield f"http://{shown}:{server.sockets[0].getsockname()[1]}"
+        shown_host = f"[{host}]" if ":" in host else host
+        yield f"http://{shown_host}:{server.sockets[0].getsockname()[1]}"

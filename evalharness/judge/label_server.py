@@ -15,7 +15,7 @@ from aiohttp import web
 
 from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.base.terminal import say
-from evalharness.door.door import is_one_of, let_in, listening
+from evalharness.door.door import is_one_of, let_in, listen
 from evalharness.judge.draw import DrawnTurn
 from evalharness.judge.labels import LabelFolder
 from evalharness.judge.turn_prompt import EARLIER_TURNS
@@ -162,7 +162,7 @@ def serve(store: LabelFolder, drawn: Sequence[DrawnTurn], judges: Sequence[Rater
 
     async def serve_page() -> None:
         token = secrets.token_urlsafe(24)
-        async with listening(application(store, drawn, judges, token), HOST, port, flags="--port") as url:
+        async with listen(application(store, drawn, judges, token), HOST, port, flags="--port") as url:
             say(f"{url}/{token}/   (Ctrl-C ends it)", stderr=False)
             await asyncio.Event().wait()
 

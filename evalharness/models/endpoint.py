@@ -43,7 +43,7 @@ from evalharness.protocol.react import STOP_SEQUENCES
 from evalharness.protocol.reasoning import closes_reasoning
 from evalharness.protocol.tools import TOOL
 from evalharness.records.episode import FailedTry
-from evalharness.records.identity import differences, telling
+from evalharness.records.identity import differences, select_stable
 
 if TYPE_CHECKING:
     from evalharness.models.transport import RawAnswer, Transport
@@ -371,7 +371,7 @@ class ChatEndpoint:
         fields = read_answer(self._transport.url(_CHAT), status, headers, raw)
         reply = Reply(**fields, latency=time.monotonic() - began)
         self.source = self.source or reply.source
-        if changed := differences(telling(self.source), telling(reply.source)):
+        if changed := differences(select_stable(self.source), select_stable(reply.source)):
             raise TryFailedError(
                 "another_model", f"another source than the first reply's: {'; '.join(changed)}"
             )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalharness.base.errors import UserError
 from evalharness.envs.base import EnvSpec
-from evalharness.results.difference import SIGNIFICANT, Difference, adjusted
+from evalharness.results.difference import SIGNIFICANT, Difference, adjust_p_values
 from evalharness.results.report.comparison import holm_line, tests_of_families
 from evalharness.results.run_labels import labels_of
 from evalharness.results.scored_run import ScoredRun, load_scored_run
@@ -178,7 +178,7 @@ def mark_significant(filled: Filled) -> Filled:
     for cell in (cell for table in tables for row in table.rows for cell in row.cells.values()):
         if cell.test is not None:
             comparisons.setdefault(cell.comparison, {})[cell.test.family, cell.test.measure] = cell.test
-    tests = adjusted([list(listed.values()) for listed in comparisons.values()])
+    tests = adjust_p_values([list(listed.values()) for listed in comparisons.values()])
     corrected = {
         (name, d.family, d.measure): d
         for name, listed in zip(comparisons, tests, strict=True)

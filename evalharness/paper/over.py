@@ -11,7 +11,7 @@ from evalharness.paper.exhibit import Filled, Given, join_entry, plain
 from evalharness.paper.family_table import differences, empty_board, legend, own_rows, protocol_lines
 from evalharness.paper.x_values import number
 from evalharness.results.curves import Row as Point
-from evalharness.results.curves import curve_point, rated
+from evalharness.results.curves import curve_point, rate_row
 from evalharness.results.leaderboard.marked_rows import columns_of, row_of
 from evalharness.results.leaderboard.standing_rows import Benchmark, published_row
 from evalharness.results.published import MAIN, load_table
@@ -57,7 +57,7 @@ def rate_over_x(axis: str, runs: Sequence[tuple[str, float, str, ScoredRun]]) ->
         rates: dict[tuple[str, str], tuple[float, Interval]] = {}
         for family, tasks in sorted(run.family_tasks.items()):
             for measure in MEASURES:
-                row = rated([getattr(task, measure) for task in tasks], measure=measure)
+                row = rate_row([getattr(task, measure) for task in tasks], measure=measure)
                 rates[family, measure] = row["rate"], (row["ci95_low"], row["ci95_high"])
         for measure in MEASURES if (held := run.held_out[0]) else ():
             rates[HELD_OUT, measure] = getattr(held, f"{measure}_rate"), getattr(held, f"{measure}_rate_ci95")

@@ -60,7 +60,7 @@ def _fill(given: Given) -> Filled:
     for row in load_table("best_of_n"):
         printed = row_of(board, published_row(row, benchmark))  # the mean of differences is a difference, too
         rows.append(Row(row.names["decoding"], printed.cells, row.names["method"]))
-    notes, problems = ["delta is paired by task; never zero-width"], []
+    notes, problems = ["delta is paired by task; its interval always has a width"], []
     for label, (greedy, samples) in pairs(given).items():
         if greedy is None or samples is None:
             continue

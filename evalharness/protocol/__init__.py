@@ -1,1 +1,1 @@
-"""What a policy reads and writes: prompt, reply, action surface, perturbation. Pure."""
+"""Write prompts, parse replies, and apply perturbations to the words of an environment."""

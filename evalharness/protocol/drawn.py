@@ -1,8 +1,8 @@
-"""A random wording for each episode of training. Pure.
+"""Draw a random wording for each episode of training.
 
-A draw consists of one of the environment's perturbations or none, a wording for every other action among those that
-the environment knows, and an order of the listed actions. Its name is `random:` and 16 hexadecimal digits, from which
-the draw can be repeated. Evaluations refuse these names (`perturbation_names.normal_name`).
+A draw consists of one perturbation of the environment (or none), a known wording for every other action, and an order
+of the listed actions. Its name is `random:` and 16 hexadecimal digits, which are the seed of the draw. Evaluations
+refuse these names (`perturbation_names.normal_name`).
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from evalharness.protocol.perturbation_names import RANDOM, normal_name
 
 _NAME = re.compile(rf"{RANDOM}:[0-9a-f]{{16}}")
 _ATTEMPTS = 200
-"""Largest number of draws until no two actions can be confused."""
+"""Maximum number of draws to find a wording in which no two actions can be confused."""
 
 
 def training_name(name: str | None) -> str | None:
-    """Return the perturbation of `--perturb` for training, which also allows `random`. Raises UserError."""
+    """Return the perturbation of `--perturb` for training, which may be `random`. Raise UserError for a wrong name."""
     return name if name in (None, RANDOM) else normal_name(name)
 
 
 def fixed_name(name: str | None) -> str | None:
-    """Return the perturbation that all episodes share; None if each episode draws its own."""
+    """Return the perturbation of all episodes; None if each episode draws its own."""
     return None if name == RANDOM else name
 
 
 def draw_name(seed: int, episode: str) -> str:
-    """Return the draw's name: the same for the same seed and episode."""
+    """Return the name of the draw for this seed and episode."""
     return f"{RANDOM}:{hashlib.sha256(f'{seed}/{episode}'.encode()).hexdigest()[:16]}"
 
 
 def surface_named(spec: EnvSpec, name: str | None) -> PlayedSurface:
-    """Return the surface that an episode's record names: plain, perturbed or drawn. Raises UserError."""
+    """Return the surface with the recorded name: plain, perturbed or drawn. Raise UserError for an unknown name."""
     if name is None or not _NAME.fullmatch(name):
         return PlayedSurface(spec, name)
     random = Random(f"words/{spec.family}/{name}")
@@ -51,7 +51,7 @@ def surface_named(spec: EnvSpec, name: str | None) -> PlayedSurface:
 
 
 def words_of(surface: PlayedSurface) -> dict[str, Any] | None:
-    """Return the drawn wording for the record; None if nothing was drawn."""
+    """Return the drawn wording for the record; None if no wording was drawn."""
     how = surface.perturbation
     if surface.name is None or not _NAME.fullmatch(surface.name):
         return None

@@ -1,4 +1,4 @@
-"""Marks around a thought or an action: markdown, quotes, tags, a chat template's tokens. Pure."""
+"""Remove marks around a thought or an action: markdown, quotes, tags, tokens of a chat template."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _TOKEN = (
     r"|</?s>|<(?:start|end)_of_(?:turn|utterance|text|image)>|(?i:<(?:bos|eos|eot|eod|eom|eoa|eoh|pad|unk|sep|sop|eop)(?:_token)?>)|<0x[0-9A-F]{2}>"
     r"|<(?:extra_id|reserved|unused|SPECIAL)_?\d{1,5}>|</?<?/?SYS>>|\[/?INST\]|\[(?:BOS|EOS|PAD|gMASK|end of text)\])"
 )
-"""Tokens in chat templates: Llama, Qwen, Mistral, Gemma, Phi, DeepSeek, GLM, EXAONE, Cohere and similar models."""
+"""Tokens of chat templates: Llama, Qwen, Mistral, Gemma, Phi, DeepSeek, GLM, EXAONE, Cohere and similar models."""
 _TOKENS = re.compile(_TOKEN)
 _TOKENS_AHEAD = re.compile(rf"\s*+(?:{_TOKEN}\s*+(?:(?:assistant|model)\b\s*+)?)+")
 _TAG = r"<[A-Za-z][\w-]{0,30}>"
 _CLOSING_TAG = r"(?:</[A-Za-z][\w-]{0,30}>|<br ?/?>)"
 
 OPENING = rf"""(?:[*_`~"'“‘„‚«»‹›「『《〈【⟨（［(\[{{$]|\\(?:boxed|text)\{{|{_TAG})"""
-"""A regular expression: one mark that may open before a label."""
+"""Regular expression for one opening mark before a label."""
 _PAIRS = (
     ("**", "**"), ("__", "__"), ("~~", "~~"), ("``", "``"), ("`", "`"), ("*", "*"), ("_", "_"), ("$", "$"),
     ('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("„", "“"), ("«", "»"), ("「", "」"), ("『", "』"),
@@ -34,7 +34,7 @@ _PAIRS = (
     ("<", ">"),
 )  # fmt: skip
 _NO_WORDS = ("**", "__", "~~", "``", "`")
-"""Marks that never begin or end the words of an action alone."""
+"""Marks that are never a part of an action's words."""
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
 _EMPHASIS = re.compile(r"(?<!\w)(\*\*|`)(?=[^\s*`])(.+?)(?<=[^\s*`])\1(?!\w)")
 _LATEX = re.compile(r"\\text(?:tt|bf|it)?\{([^{}]*)\}")
@@ -44,24 +44,24 @@ _JSON_INSIDE = ("arguments", "parameters", "function")
 _BEHIND = ".,;! "
 """Characters that may follow a closing mark."""
 _MOST = 16
-"""Deepest nesting of marks."""
+"""Maximum nesting of marks."""
 _LONGEST = 1000
-"""Characters of an action: no marks are removed from a longer line."""
+"""Maximum length of an action in characters; no marks are removed from a longer line."""
 
 
 MARKS_ALONE = re.compile(
     rf"[ \t]*+(?:(?:`{{3,}}|~{{3,}})[ \t]*+[\w+-]*+|(?:(?:{_TAG}|{_CLOSING_TAG})[ \t]*+)+)[ \t]*+"
 )
-"""A line that holds only marks: a code fence, tags."""
+"""A line that has only marks: a code fence or tags."""
 
 
 def plain_spaces(text: str) -> str:
-    """Replace every kind of space by the usual one, and remove characters of zero width."""
+    """Replace every kind of space by the usual space, and remove characters without width."""
     return _OTHER_SPACES.sub(" ", text.translate(_PLAIN))
 
 
 def cut_template_tokens(text: str) -> tuple[str, str]:
-    """Return (text, the first token or ""): skip tokens at the beginning, and cut before the next token."""
+    """Skip template tokens at the beginning, and cut before the next token. Return (text, first token or "")."""
     first = _TOKENS.search(text)
     if first is None:
         return text, ""
@@ -72,7 +72,7 @@ def cut_template_tokens(text: str) -> tuple[str, str]:
 
 
 def without_closing(text: str, openings: Iterable[str]) -> str:
-    """Remove closing marks at the end whose opening mark is in one of `openings`, the texts before this one."""
+    """Remove closing marks at the end whose opening mark is in one of `openings`, the texts before this text."""
     openings = tuple(openings)
     text = text.strip()
     for _ in range(_MOST):
@@ -84,7 +84,7 @@ def without_closing(text: str, openings: Iterable[str]) -> str:
 
 
 def strip_marks(text: str, openings: Iterable[str] = ()) -> str:
-    """Remove the marks around an action, or around words of it. An unpaired mark stays if it may be meant."""
+    """Remove the marks around an action, or around some of its words. An unpaired mark stays if it may be a word."""
     openings = tuple(openings)
     text = text.strip()
     if len(text) > _LONGEST:
@@ -114,14 +114,14 @@ def _json_action(text: str) -> str | None:
             if (action := next((value[key] for key in _JSON_ACTIONS if key in value), None)) is not None:
                 return " ".join(action.split()) or None
             value = next(value[key] for key in _JSON_INSIDE if key in value)
-    # RecursionError: several thousand nested brackets.
+    # RecursionError: the text has several thousand nested brackets.
     except (ValueError, LookupError, AttributeError, StopIteration, RecursionError):
         pass
     return None
 
 
 def _open(opening: str, closing: str, text: str) -> int:
-    """Return the number of marks in `text` that opened without closing; negative if marks closed without opening."""
+    """Return the number of unclosed opening marks in `text`; negative if closing marks have no opening mark."""
     if opening == closing:
         return _APOSTROPHE.sub("", text).count(opening) % 2
     return text.count(opening) - text.count(closing)
@@ -132,7 +132,7 @@ def _has_open_mark(opening: str, closing: str, openings: Iterable[str]) -> bool:
 
 
 def _cut_at_closing(text: str, openings: Iterable[str]) -> str:
-    """Cut at the mark that closes one opened before: `**Action: look** around here` gives `look`."""
+    """Cut the text at a mark that closes an earlier opening mark: `**Action: look** around here` gives `look`."""
     for mark in ("**", "`"):
         ends = text.rstrip(_BEHIND).endswith(mark)
         if not ends and _has_open_mark(mark, mark, openings) and _open(mark, mark, text):
@@ -141,7 +141,7 @@ def _cut_at_closing(text: str, openings: Iterable[str]) -> str:
 
 
 def _one_closing_less(text: str, openings: Iterable[str]) -> str | None:
-    """Remove one unpaired closing mark at the end, and a full stop behind it; None if there is none."""
+    """Remove one unpaired closing mark at the end, with a full stop after it; return None if there is no such mark."""
     ended = text.rstrip(_BEHIND)
     if tag := re.search(rf"{_CLOSING_TAG}\Z", ended):
         return ended[: tag.start()].rstrip()
@@ -176,7 +176,7 @@ def _unwrap(text: str) -> str | None:
 
 
 def _is_whole(opening: str, closing: str, inner: str) -> bool:
-    """Return whether the marks around `inner` are one pair: in `"a" or "b"` they are two."""
+    """Return whether the marks around `inner` are one pair; in `"a" or "b"` they belong to two pairs."""
     if inner.startswith(opening) and inner.endswith(closing):
         return True
     if opening == closing:

@@ -1,11 +1,11 @@
-"""An environment in other words.
+"""Apply perturbations: present an environment in other words.
 
-Everything that a policy reads or writes goes through a `PlayedSurface`: the prompt, the observations, the lists of
-valid actions, and its replies, which the surface translates to the environment's own words. The environment itself and
-its scoring do not change. The environment supplies a perturbation as data (`evalharness.envs.base.Perturbation`).
+A `PlayedSurface` rewrites all texts between policy and environment. It rewords the prompt, the observations and the
+lists of valid actions, and it translates the policy's actions to the environment's own words. The environment and its
+scoring do not change. A perturbation is data of the environment (`evalharness.envs.base.Perturbation`).
 
-The old wording of a changed action is no longer understood: the surface sends the environment an unknown word instead,
-and the environment's refusal is the answer.
+An action in its old wording becomes invalid: the surface sends an unknown word to the environment, and the policy gets
+the environment's refusal.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from evalharness.protocol.perturbation_names import FROM_FILE, compose, normal_n
 from evalharness.protocol.prompt import Example, ExampleTurn, PromptFile
 
 UNKNOWN_WORD = "qzxvkw"
-"""A word of no language, sent in place of an action in its old wording."""
+"""A word of no language; it replaces an action in its old wording."""
 
 
 def _in_capitals(template: str) -> str:
@@ -39,7 +39,7 @@ def _opening(template: str) -> str:
 
 
 class PlayedSurface:
-    """An environment's wording, canonical or perturbed. The plain surface changes nothing."""
+    """The wording of an environment, original or perturbed. The original surface changes no text."""
 
     def __init__(
         self,
@@ -49,8 +49,8 @@ class PlayedSurface:
         drawn: Perturbation | None = None,
         words: str = "",
     ) -> None:
-        """`drawn`: the perturbation behind `name` if it was drawn and is not the environment's own. `words`: the
-        game's own words (`Task.words`), which the environment understands instead of the family's templates."""
+        """Make the surface. `drawn`: the perturbation for `name`, if it was drawn at random. `words`: the game's own
+        words (`Task.words`), which the environment understands instead of the family's templates."""
         self._made_with = (spec, name, drawn)
         self._of_games: dict[str, PlayedSurface] = {words: self}
         self.words = words
@@ -71,7 +71,7 @@ class PlayedSurface:
         self.changed = [
             action for action, template in self.canonical.templates.items() if templates[action] != template
         ]
-        # Words shown in capitals must be typed in capitals; otherwise case matters as little as in the original.
+        # A perturbation to capitals requires capitals in actions. Otherwise case matters only as in the original.
         strict = self.wording.case_matters or self.perturbation.upper_case
         self._parser = _ActionParser({a: templates[a] for a in self.changed}, ignore_case=not strict)
         self._old = _ActionParser({a: self.canonical.templates[a] for a in self.changed}, ignore_case=True)
@@ -87,8 +87,8 @@ class PlayedSurface:
         self._quoted = re.compile(self.wording.quoted, re.DOTALL) if self.wording.quoted else None
         if self.name is not None and "@" in self.name and (action := self.find_confused_action()):
             raise UserError(
-                f"--perturb {self.name}: in {spec.title} the new wording of an action is that of another one, or the "
-                f"old wording of {action} still means an action"
+                f"--perturb {self.name}: in {spec.title} two actions have the same new wording, or the old wording of "
+                f"{action} is still an action"
             )
 
     def for_game(self, words: str) -> PlayedSurface:
@@ -99,7 +99,7 @@ class PlayedSurface:
         return self._of_games[words]
 
     def require_effect(self, prompt: PromptFile) -> None:
-        """Raises UserError if a perturbation from a user's file changes neither actions nor the prompt."""
+        """Raise UserError if a perturbation from a user's file changes neither actions nor the prompt."""
         if FROM_FILE not in self.perturbation.source or self.changed or self.perturbation.join_numbers:
             return
         spec = self._made_with[0]
@@ -108,7 +108,7 @@ class PlayedSurface:
             raise UserError(f"--perturb {self.name}: it changes nothing in {spec.title}")
 
     def find_confused_action(self) -> str | None:
-        """Return an action whose new wording is not understood, or whose old wording still is; None without one."""
+        """Return an action whose new wording is not understood or whose old wording still is; None if there is none."""
         for name, template in self.canonical.templates.items():
             slots = [slot for _, slot, _, _ in Formatter().parse(template) if slot is not None]
             meant = Action(
@@ -124,26 +124,26 @@ class PlayedSurface:
         return None
 
     def is_listing(self, observation: str) -> bool:
-        """Return whether an observation lists the valid actions, which a policy may ask for: it shows no state."""
+        """Return whether an observation is a list of valid actions instead of a state."""
         return bool(self.wording.listing) and observation.startswith(self.wording.listing)
 
     def to_world(self, text: str) -> str:
         """Translate a policy's action to the environment's own words. The old wording of a changed action becomes an
-        unknown word; any other text stays as it is."""
+        unknown word. Any other text stays unchanged."""
         if self._spaced is not None and self._joined is not None:
             if self._spaced.search(text):
                 return UNKNOWN_WORD
             text = self._joined.sub(r"\1 \2", text)
         if not self.changed:
             return text
-        said = self._read_part(text)
-        heard = self._parser.parse(said.words)
-        if heard is not None:
-            return said.before + self.canonical.render(heard.action) + said.after_its_own(heard.period)
-        return UNKNOWN_WORD if self._is_old(said.words) else text
+        part = self._read_part(text)
+        parsed = self._parser.parse(part.words)
+        if parsed is not None:
+            return part.before + self.canonical.render(parsed.action) + part.after_its_own(parsed.period)
+        return UNKNOWN_WORD if self._is_old(part.words) else text
 
     def action(self, text: str) -> str:
-        """Reword an action of the environment for the policy; unchanged if no template fits."""
+        """Reword an action of the environment for the policy; return it unchanged if no template fits."""
         action = self.canonical.parse(text.strip())
         if action is None or action.name not in self.changed:
             action = self._read_otherwise(text.strip()) or action
@@ -153,13 +153,13 @@ class PlayedSurface:
         return self.names(text)
 
     def names(self, text: str) -> str:
-        """Rewrite the numbered names in any text for this surface."""
+        """Rewrite the numbered names in a text for this surface."""
         return text if self._spaced is None else self._spaced.sub(r"\1\2", text)
 
     def observation(self, text: str, said: str = "") -> str:
         """Reword an observation for this surface; `said` is the policy's action before it."""
         if UNKNOWN_WORD in text:
-            # Some games repeat an unknown word: show the policy's own word instead of ours.
+            # Some games repeat an unknown word in their answer: replace it by the policy's own word.
             word = (said.split() or [""])[0]
             text = re.sub(UNKNOWN_WORD, lambda _: word, text)
         listing = self.wording.listing
@@ -171,7 +171,7 @@ class PlayedSurface:
         return self.names(text)
 
     def prompt(self, prompt: PromptFile) -> PromptFile:
-        """Return the prompt of one kind of task in this surface."""
+        """Return the prompt of one kind of task in the words of this surface."""
         if self.name is None and not self.words:
             return prompt
         how = self.perturbation
@@ -219,8 +219,8 @@ class PlayedSurface:
         return written
 
     def _read_part(self, text: str) -> _SplitReply:
-        """Split off what environments may ignore: white space before, and white space, final periods and ignored text
-        after. All of it is sent on to the environment, which decides."""
+        """Split the text into the words of an action and the text around them, which environments may ignore: white
+        space, final periods, comments. The caller sends that text to the environment, too."""
         unread = self._unread_from.search(text) if self._unread_from else None
         read = text[: unread.start()] if unread else text
         words = read.strip().rstrip(_FINAL)
@@ -233,7 +233,7 @@ class PlayedSurface:
         )
 
     def _read_otherwise(self, text: str) -> Action | None:
-        """Return the changed action if the environment itself words it differently from its template."""
+        """Return the changed action if the text is another wording of it that the environment uses."""
         for name, pattern in self._also.items():
             if (match := pattern.fullmatch(text)) and match.groupdict():
                 return Action(name, match.groupdict())
@@ -252,13 +252,13 @@ class PlayedSurface:
         return [self.action(item) for item in items]
 
     def _place(self, item: str) -> int:
-        """Return the position at which the environment lists an action; actions without template come last."""
+        """Return the position of an action in the perturbation's order; actions without a template come last."""
         action = self.canonical.parse(item.strip()) or self._read_otherwise(item.strip())
         listed = self.perturbation.listed
         return len(listed) if action is None else listed.index(action.name)
 
     def _prose(self, text: str) -> str:
-        """Reword prose about actions: quoted actions by their templates, the rest by the perturbation's data."""
+        """Reword a text about actions: replace quoted actions, and the phrases that the perturbation lists."""
         for old, new in {**self._game.prose, **self.perturbation.prose}.items():
             text = re.sub(rf"(?<![\w-]){re.escape(old)}(?![\w-])", lambda _, new=new: new, text)  # type: ignore[misc]
         for name in self.changed:
@@ -277,26 +277,26 @@ _FINAL = ". \t\r\n\v\f"
 
 @dataclass(frozen=True)
 class _SplitReply:
-    """A policy's text: the words of an action, and the text around them."""
+    """A policy's text, split into the words of an action and the text around them."""
 
     before: str
     words: str
     after: str
 
     def after_its_own(self, period: bool) -> str:
-        """Return the text after the words, without the period that belongs to the action's own template."""
+        """Return the text after the words, without a period that belongs to the action's template."""
         rest = self.after.lstrip()
         return rest[1:] if period and rest.startswith(".") else self.after
 
 
-class _Heard(NamedTuple):
+class _ParsedAction(NamedTuple):
     action: Action
     period: bool
     """Whether the template ends with a period."""
 
 
 class _ActionParser:
-    """Parses actions by templates without final periods; on request it ignores case, as most environments do."""
+    """Parses actions by templates without final periods; ignores case if `ignore_case`, as most environments do."""
 
     def __init__(self, templates: Mapping[str, str], *, ignore_case: bool) -> None:
         bare = ActionSurface({name: template.rstrip(_FINAL) for name, template in templates.items()})
@@ -306,15 +306,15 @@ class _ActionParser:
             for name, pattern in bare.patterns()
         ]
 
-    def parse(self, words: str) -> _Heard | None:
+    def parse(self, words: str) -> _ParsedAction | None:
         for name, pattern, period in self._patterns:
             if match := pattern.fullmatch(words):
-                return _Heard(Action(name, match.groupdict()), period)
+                return _ParsedAction(Action(name, match.groupdict()), period)
         return None
 
 
 def _reverse_bullets(text: str) -> str:
-    """Reverse each run of `- ` bullets (with their indented continuations); `{actions}` keeps its position."""
+    """Reverse each list of `- ` bullets (with their indented lines); `{actions}` keeps its position."""
     lines, out, bullets = text.split("\n"), list[str](), list[list[str]]()
 
     def flush() -> Iterable[str]:
@@ -335,5 +335,5 @@ def _reverse_bullets(text: str) -> str:
 def surfaces(
     specs: Mapping[str, EnvSpec], families: Iterable[str], name: str | None
 ) -> dict[str, PlayedSurface]:
-    """Map each family to its surface. Raises UserError if a family does not have the perturbation."""
+    """Return family -> surface. Raise UserError if a family does not have the perturbation."""
     return {family: PlayedSurface(specs[family], name) for family in families}

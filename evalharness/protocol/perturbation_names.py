@@ -1,7 +1,7 @@
-"""The perturbation that a name means: one of the environment's, one from a user's file, or several joined by `+`.
+"""Find the perturbation with a name: one of the environment's, one from a user's file, or several joined by `+`.
 
-Records call the perturbation of `polite.yaml` `polite@` and 12 hexadecimal digits of its definition's hash. The run's
-manifest has the definition, so readers need no file. Because of the hash, a name cannot have two definitions.
+In records, the perturbation of `polite.yaml` has the name `polite@` and 12 hexadecimal digits of its definition's hash.
+The run's manifest contains the definition, so readers need no file. The hash makes the name unique.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from evalharness.envs import specs
 from evalharness.envs.base import EnvSpec, Perturbation
 
 FROM_FILE = "the user's file"
-"""`Perturbation.source` of these."""
+"""Value of `Perturbation.source` for a perturbation from a user's file."""
 RANDOM = "random"
-"""A new wording for each episode, named `random:` and the draw (`evalharness.protocol.drawn`). Only for training."""
+"""Name for a new random wording in each episode of training (`evalharness.protocol.drawn`)."""
 _ENDINGS = (".yaml", ".yml", ".json")
 _Text = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
 _Template = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -38,28 +38,28 @@ class FamilyChanges(_FileModel):
     """The fields of `Perturbation` that a file can set."""
 
     actions: dict[str, _Template] = Field(default={}, max_length=200)
-    """Action name -> new template, with the original's slots."""
+    """Action name -> new template, with the slots of the original template."""
     prose: dict[_Text, Annotated[str, StringConstraints(max_length=2000)]] = Field(default={}, max_length=200)
     """Text of the prompt -> its replacement."""
     join_numbers: bool = False
-    """No space between a name and its number."""
+    """Remove the space between a name and its number."""
     upper_case: bool = False
-    """The words of actions are in capitals."""
+    """Write the words of actions in capitals."""
     reverse_actions: bool = False
-    """Actions are listed in the opposite order."""
+    """List the actions in the opposite order."""
     reorder_instruction: bool = False
-    """The format rules come first, and bulleted rules are in the opposite order."""
+    """Put the format rules first, and bulleted rules in the opposite order."""
     drop_format_rules: bool = False
-    """The format rules are left out."""
+    """Leave out the format rules."""
 
 
 class OwnPerturbation(_FileModel):
     """A perturbation of one or more families, from a user's file."""
 
     description: Annotated[str, StringConstraints(max_length=200)]
-    """What changes, in one line."""
+    """Description of the changes in one line."""
     families: dict[str, FamilyChanges] = Field(min_length=1, max_length=100)
-    """Family -> its changes."""
+    """Family -> changes."""
 
     @property
     def digest(self) -> str:
@@ -77,11 +77,11 @@ def is_file(part: str) -> bool:
 def read_files(name: str) -> tuple[str, dict[str, OwnPerturbation]]:
     """Replace each file in `P1+polite.yaml` by its name in records. Return the new text, and name -> definition.
 
-    Raises UserError for a file that is no perturbation."""
+    Raise UserError for a file that is not a valid perturbation."""
     definitions = {}
     parts = []
     for part in map(str.strip, name.split("+")):
-        recorded = part
+        recorded_name = part
         if is_file(part):
             path = Path(part).expanduser()
             definition, _ = load_model(path, OwnPerturbation, f"--perturb {part}")
@@ -90,15 +90,15 @@ def read_files(name: str) -> tuple[str, dict[str, OwnPerturbation]]:
                     f"--perturb {part}: unknown family {family!r}{nearest(family, sorted(specs()))}"
                 )
             stem = re.sub(r"[^A-Za-z0-9_-]+", "-", path.stem)[:40]
-            recorded = f"{stem}@{definition.digest}"
-            definitions[recorded] = definition
-        parts.append(recorded)
+            recorded_name = f"{stem}@{definition.digest}"
+            definitions[recorded_name] = definition
+        parts.append(recorded_name)
     remember(definitions)
     return "+".join(parts), definitions
 
 
 def remember(definitions: Mapping[str, OwnPerturbation]) -> None:
-    """Make definitions known by name. Raises ValueError if a name does not end with its definition's hash."""
+    """Register definitions by name. Raise ValueError if a name does not end with its definition's hash."""
     for name, definition in definitions.items():
         if name.rpartition("@")[2] != definition.digest:
             raise ValueError(f"the perturbation {name} has the hash {definition.digest}")
@@ -106,13 +106,13 @@ def remember(definitions: Mapping[str, OwnPerturbation]) -> None:
 
 
 def _own_perturbation(spec: EnvSpec, name: str) -> Perturbation | None:
-    """Return what the name means in this environment; None if no definition has that name.
+    """Return the perturbation with this name in the environment; None if no definition has this name.
 
-    Raises UserError if the definition does not fit the environment."""
+    Raise UserError if the definition does not fit the environment."""
     if (definition := _DEFINITIONS.get(name)) is None:
         return None
     if (changes := definition.families.get(spec.family)) is None:
-        raise UserError(f"--perturb {name}: it says nothing about {spec.family}")
+        raise UserError(f"--perturb {name}: it has no changes for {spec.family}")
     templates = spec.actions.templates
     for action, template in changes.actions.items():
         if action not in templates:
@@ -128,7 +128,7 @@ def _own_perturbation(spec: EnvSpec, name: str) -> Perturbation | None:
 
 
 def _slots(template: str) -> list[str] | None:
-    """Return the sorted names of a template's slots; None if it is not a template of plain, separated slots."""
+    """Return the sorted names of a template's slots; None if slots are repeated, formatted, or not separated."""
     try:
         parts = list(Formatter().parse(template))
     except ValueError:
@@ -143,22 +143,22 @@ def _slots(template: str) -> list[str] | None:
 
 
 def normal_name(name: str) -> str:
-    """Sort the names: `P4+P1` is `P1+P4`. Raises UserError for a repeated or missing name, and for `random`."""
+    """Sort the names: `P4+P1` becomes `P1+P4`. Raise UserError for a repeated or missing name, and for `random`."""
     parts = [part.strip() for part in name.split("+")]
     if "" in parts or len(set(parts)) < len(parts):
         raise UserError(f"--perturb {name!r}: join different names with +, as in P1+P4")
     if any(part.partition(":")[0] == RANDOM for part in parts):
         raise UserError(
-            f"--perturb {name}: words are drawn for training alone (env serve, refine grounded); an evaluation plays "
-            "all episodes in the same words"
+            f"--perturb {name}: random wordings are only for training (env serve, refine grounded); an evaluation "
+            "plays all episodes in the same wording"
         )
     return "+".join(sorted(parts))
 
 
 def compose(spec: EnvSpec, name: str) -> Perturbation:
-    """Return the perturbation that `name` (`P1`, `P1+P4`) means in this environment.
+    """Return the environment's perturbation with this name (`P1`, or a combination `P1+P4`).
 
-    Raises UserError for a name that the environment does not have, and for two that reword the same action.
+    Raise UserError for an unknown name, and for a combination of two that reword the same action.
     """
     known = spec.actions.wording.perturbations
     whole = Perturbation(description="", source="")
@@ -169,13 +169,13 @@ def compose(spec: EnvSpec, name: str) -> Perturbation:
                 f"--perturb {part}: {spec.title} has no such perturbation{nearest(part, list(known))} "
                 f"(see: evalharness data perturbations list {spec.family}; your own: --perturb FILE.yaml)"
             )
-        whole = _both(whole, how, name)
+        whole = _combine(whole, how, name)
     return whole
 
 
-def _both(first: Perturbation, second: Perturbation, name: str) -> Perturbation:
+def _combine(first: Perturbation, second: Perturbation, name: str) -> Perturbation:
     if clash := sorted(first.actions.keys() & second.actions.keys()):
-        raise UserError(f"--perturb {name}: two of these reword the same action ({', '.join(clash)})")
+        raise UserError(f"--perturb {name}: two of them reword the same action ({', '.join(clash)})")
     return Perturbation(
         description="; ".join(filter(None, (first.description, second.description))),
         actions={**first.actions, **second.actions},

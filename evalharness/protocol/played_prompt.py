@@ -1,4 +1,4 @@
-"""The prompt of a stored episode: a run keeps the prompt's hash, and the prompt file holds the text."""
+"""Find the prompt of a stored episode: a run stores the prompt's hash, and the prompt file has the text."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def played_prompt(
     adaptation: Adaptation = AS_WRITTEN,
     words: str = "",
 ) -> tuple[PromptFile, PlayedSurface] | None:
-    """Return the prompt in the episode's words, and its surface; None if no usable prompt file with that hash exists.
+    """Return the prompt in the episode's words, and its surface; None if no usable prompt file has that hash.
 
-    `folder` holds the user's own prompt files, as `run --prompts` takes it; `words` as in `Task`. Cached by file and by
-    kind: reading YAML takes 10 ms, and PDDL and ScienceWorld have many kinds.
+    `folder`: folder with the user's own prompt files, as for `run --prompts`. `words`: as in `Task`. Results are cached
+    by file and by kind: reading YAML takes 10 ms, and PDDL and ScienceWorld have many kinds.
     """
     spec = specs().get(family)
     if spec is None:

@@ -1,4 +1,4 @@
-"""The conversation's fixed part: system text, instruction, worked example, goal and first observation."""
+"""Write the fixed part of a conversation: system text, instruction, worked example, goal and first observation."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from evalharness.envs.surface import ActionSurface
 from evalharness.protocol.published import module_of
 
 Message = dict[str, Any]
-"""`{"role": "system" | "user" | "assistant" | "tool", "content": ...}`, as the chat completions API takes it."""
+"""`{"role": "system" | "user" | "assistant" | "tool", "content": ...}`, as in the chat completions API."""
 
 SLOT = re.compile(r"\{(\w+)\}")
 
 
 def fill_template(template: str, **values: object) -> str:
-    """Fill each `{name}` of `values` into `template` in one pass: a value may contain braces."""
+    """Replace each `{name}` in `template` by its value, in one pass, because a value may contain braces."""
     return SLOT.sub(lambda slot: str(values[slot[1]]) if slot[1] in values else slot[0], template)
 
 
@@ -46,7 +46,7 @@ class _FileModel(BaseModel):
 class ExampleTurn(_FileModel):
     thought: str
     action: str
-    """The example's action in canonical words."""
+    """The action in the environment's own words."""
     observation: str
 
 
@@ -64,11 +64,11 @@ class Adaptation:
     shots: int | None = None
     """Number of worked examples; None: as in the file."""
     texts: str | None = None
-    """The protocol whose imported texts an agent reads besides the file (`--protocol`)."""
+    """Protocol whose imported texts an agent reads in addition to the file (`--protocol`)."""
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Adaptation:
-        """Return the adaptation of a configuration as stored in a run's identity."""
+        """Return the adaptation of a configuration in a run's identity."""
         protocol = config.get("protocol")
         texts = protocol.get("texts") if isinstance(protocol, Mapping) else None
         return cls(config.get("system"), config.get("shots"), texts)
@@ -78,7 +78,7 @@ AS_WRITTEN = Adaptation()
 
 
 class Variant(_FileModel):
-    """Changes for one kind of task of the family (such as a PDDL domain); missing fields are the file's."""
+    """Changes for one kind of task of the family (such as a PDDL domain); other fields are those of the file."""
 
     system: str | None = None
     instruction: str | None = None
@@ -86,15 +86,15 @@ class Variant(_FileModel):
     example: Example | None = None
     more_examples: tuple[Example, ...] | None = None
     actions: tuple[str, ...] | None = None
-    """Names of this kind's actions, among those that the environment registers."""
+    """Names of the actions of this kind, a part of the environment's actions."""
 
 
 class PromptFile(_FileModel):
-    """A file of `prompts/`. Keys are described in `prompts/README.md`."""
+    """A file of `prompts/`. `prompts/README.md` describes its keys."""
 
     _sha256: str = PrivateAttr("")
     _step: str = PrivateAttr("Thought: {thought}\nAction: {action}")
-    """The format of a turn in a worked example."""
+    """Format of a turn in a worked example."""
     _shots: int | None = PrivateAttr(None)
     _of_protocol: Mapping[str, Any] | None = PrivateAttr(None)
 
@@ -104,23 +104,23 @@ class PromptFile(_FileModel):
     format_rules: str
     example: Example | None = None
     more_examples: tuple[Example, ...] = ()
-    """Shown only if a run asks for more than one example."""
+    """Examples for runs that ask for more than one."""
     actions: tuple[str, ...] | None = None
     variants: Mapping[str, Variant] = {}
 
     @property
     def sha256(self) -> str:
-        """Hash of the file and of the run's changes to it, independent of kind and wording; '' without a file."""
+        """SHA-256 of the file and of the run's changes to it, for all kinds and wordings; "" without a file."""
         return self._sha256
 
     @property
     def texts(self) -> Mapping[str, Any] | None:
-        """Another group's protocol texts, imported from its authors; None: our wording."""
+        """Prompt texts of another group's protocol, imported from its authors; None: our wording."""
         return self._of_protocol
 
     def adapt(self, how: Adaptation, texts: ImportedTexts | None = None) -> PromptFile:
-        """Replace the system message or the number of worked examples, and add a protocol's `texts`. The result has
-        another hash: it is another prompt."""
+        """Replace the system message or the number of worked examples, and add a protocol's `texts`. The new prompt has
+        another hash."""
         if how == AS_WRITTEN:
             return self
         update: dict[str, Any] = {}
@@ -131,13 +131,13 @@ class PromptFile(_FileModel):
         prompt._shots = how.shots
         of_protocol = [] if texts is None else [how.texts, texts.sha256]
         prompt._of_protocol = None if texts is None else texts.texts
-        said = json.dumps([self._sha256, how.system, how.shots, *of_protocol])
-        prompt._sha256 = hashlib.sha256(said.encode()).hexdigest()
+        content = json.dumps([self._sha256, how.system, how.shots, *of_protocol])
+        prompt._sha256 = hashlib.sha256(content.encode()).hexdigest()
         return prompt
 
     def examples(self, kind: str) -> list[Example]:
-        """Return every worked example that a prompt for this kind can show; the first is always shown. Examples of
-        other kinds come last, if they have the same actions."""
+        """Return every worked example for this kind; a prompt always shows the first. Examples of other kinds with the
+        same actions come last."""
         own = self._merge_variant(kind)
         others = [self, *(self._merge_variant(other) for other in self.variants if other != kind)]
         examples: list[Example] = []
@@ -148,30 +148,31 @@ class PromptFile(_FileModel):
         return examples
 
     def fewer_examples(self, kinds: Iterable[str]) -> str | None:
-        """Return a line for people if tasks of these kinds have fewer worked examples than `--shots` asks for."""
+        """Return a warning if tasks of these kinds have fewer worked examples than `--shots` asks for."""
         has = min(len(self.examples(kind)) for kind in kinds)
         if self._shots is None or has >= self._shots:
             return None
-        return f"--shots {self._shots}: {self.environment} has {has} worked example{'s' * (has != 1)}, and shows that"
+        return f"--shots {self._shots}: {self.environment} has only {has} worked example{'s' * (has != 1)}"
 
     def for_format(self, format_rules: str, step: str) -> PromptFile:
-        """Replace the format rules, if any, and write the examples in `step`, which has {thought} and {action}."""
+        """Replace the format rules, if there are any, and the format of turns in examples. `step`: text with {thought}
+        and {action}."""
         prompt = self.model_copy(update={"format_rules": format_rules if self.format_rules.strip() else ""})
         prompt._step = step
         return prompt
 
     def action_names(self) -> set[str]:
-        """Return every action name that the file mentions by its key."""
+        """Return every action name in the keys `actions` of the file."""
         listed = [self.actions, *(variant.actions for variant in self.variants.values())]
         return {name for names in listed for name in names or ()}
 
     def for_kind(self, kind: str) -> PromptFile:
-        """Return the prompt of one kind of task, with its variant and the worked examples that are shown."""
+        """Return the prompt of one kind of task, with its variant and its worked examples."""
         merged = self._merge_variant(kind)
-        shown: Sequence[Example | None] = [merged.example]
+        examples: Sequence[Example | None] = [merged.example]
         if self._shots is not None:
-            shown = self.examples(kind)[: self._shots]
-        first, more = (shown[0], tuple(shown[1:])) if shown else (None, ())
+            examples = self.examples(kind)[: self._shots]
+        first, more = (examples[0], tuple(examples[1:])) if examples else (None, ())
         if (first, more) == (merged.example, merged.more_examples):
             return merged
         return merged.model_copy(update={"example": first, "more_examples": more})
@@ -190,14 +191,14 @@ class PromptFile(_FileModel):
     def messages(
         self, surface: ActionSurface, goal: str, observation: str, *, max_turns: int = MAX_TURNS
     ) -> list[Message]:
-        """Return the system and first user message; `surface` words the list of actions."""
+        """Return the system message and the first user message. `surface` writes the list of actions."""
         parts = [self.instruction_text(surface, max_turns), self.format_rules.strip()]
-        if shown := self.worked_examples():
-            if len(shown) == 1:
-                parts.append(f"Here is an example.\n{shown[0]}")
+        if examples := self.worked_examples():
+            if len(examples) == 1:
+                parts.append(f"Here is an example.\n{examples[0]}")
             else:
-                parts.append(f"Here are {len(shown)} examples.")
-                parts += [f"Example {number}.\n{text}" for number, text in enumerate(shown, start=1)]
+                parts.append(f"Here are {len(examples)} examples.")
+                parts += [f"Example {number}.\n{text}" for number, text in enumerate(examples, start=1)]
         parts.append(f"Now it is your turn.\nGoal: {goal}\nObservation: {observation}")
         return [
             {"role": "system", "content": self.system.strip()},
@@ -219,20 +220,18 @@ class PromptFile(_FileModel):
         return "\n".join(lines)
 
     def wrong_placeholders(self, slots: Collection[str]) -> list[str]:
-        """Return a phrase for each wrong placeholder. `slots` of action templates may be mentioned."""
+        """Return a phrase for each wrong placeholder. `slots`: slots of action templates, which are allowed."""
         problems = []
         for place, text in self._texts():
             known = {"actions", "max_turns"} if place.endswith("instruction") else set()
             names = set(SLOT.findall(text))
-            problems += [
-                f"{{{name}}} in {place} stands for nothing" for name in sorted(names - known - set(slots))
-            ]
+            problems += [f"{{{name}}} in {place} is unknown" for name in sorted(names - known - set(slots))]
             if known and "actions" not in names:
-                problems.append(f"{place} lacks {{actions}}, which stands for the list of actions")
+                problems.append(f"{place} lacks {{actions}}, the placeholder for the list of actions")
         return problems
 
     def _texts(self) -> Iterator[tuple[str, str]]:
-        """Yield (place, text) for all prose, including that of the variants."""
+        """Yield (key, text) for all texts, including those of the variants."""
         parts: list[tuple[str, PromptFile | Variant]] = [("", self)]
         parts += [(f"variants.{kind}.", variant) for kind, variant in self.variants.items()]
         for where, part in parts:
@@ -244,8 +243,8 @@ class PromptFile(_FileModel):
 def load_prompts(
     specs: Sequence[EnvSpec], folder: Path | None = None, adaptation: Adaptation = AS_WRITTEN
 ) -> dict[str, PromptFile]:
-    """Return family -> prompt file for all families that are played. `folder` must have a file for each family: if a
-    file were missing or misnamed, our prompt would be used instead without notice."""
+    """Return family -> prompt file. `folder` must have a file for each family; otherwise a misnamed file would be
+    ignored, and our prompt would be used without notice."""
     if folder is not None:
         _require_files(folder, [f"{spec.family}.yaml" for spec in specs])
     return {spec.family: load_prompt(spec, folder, adaptation) for spec in specs}
@@ -260,23 +259,23 @@ def _require_files(folder: Path, names: Sequence[str]) -> None:
     except OSError as error:
         raise UserError(f"--prompts {folder}: cannot be read: {error.strerror}") from None
     if missing := [name for name in names if name not in entries]:
-        shown = ", ".join(map(repr, entries[:5])) + (
+        listed = ", ".join(map(repr, entries[:5])) + (
             f" and {len(entries) - 5} more" if len(entries) > 5 else ""
         )
         raise UserError(
-            f"--prompts {folder}: no {', '.join(missing)} there; found: {shown or 'nothing'}. Every family that is "
-            f"played needs its file: write it, copy ours from {prompts_folder()}, or leave the family out with --tasks"
+            f"--prompts {folder}: no {', '.join(missing)}; the folder has: {listed or 'nothing'}. Every family of the "
+            f"run needs its file: write it, copy ours from {prompts_folder()}, or leave the family out with --tasks"
         )
 
 
 def prompt_path(spec: EnvSpec) -> Path:
-    """Return the environment's own prompt file, else ours."""
+    """Return the path of the environment's own prompt file, or else of ours."""
     return spec.prompt_file or prompts_folder() / f"{spec.family}.yaml"
 
 
 def read_prompt_file(ours: Path, kind: type[M], folder: Path | None) -> tuple[Path, M, str]:
-    """Read the file of that name in `folder`, else ours: (path, content, SHA-256). Raises UserError naming the file
-    and the error in it."""
+    """Read the file of that name in `folder`, or else our file. Return (path, content, SHA-256). Raise UserError with
+    the path and the error if the file is invalid."""
     if folder is not None and not folder.is_dir():
         raise UserError(f"--prompts {folder}: no such folder")
     path = folder / ours.name if folder is not None and (folder / ours.name).exists() else ours
@@ -288,8 +287,8 @@ def read_prompt_file(ours: Path, kind: type[M], folder: Path | None) -> tuple[Pa
 def load_prompt(spec: EnvSpec, folder: Path | None = None, adaptation: Adaptation = AS_WRITTEN) -> PromptFile:
     """Load the prompt file of a family.
 
-    It is `<family>.yaml` in `folder` if that exists, else the environment's own file, else ours. Raises UserError
-    naming the file and the error in it.
+    It is `<family>.yaml` in `folder` if that exists, else the environment's own file, else ours. Raise UserError with
+    the path and the error if the file is invalid.
     """
     path, prompt, sha256 = read_prompt_file(prompt_path(spec), PromptFile, folder)
     prompt._sha256 = sha256
@@ -313,7 +312,7 @@ def load_prompt(spec: EnvSpec, folder: Path | None = None, adaptation: Adaptatio
 
 
 def _texts_of(protocol: str, family: str) -> ImportedTexts:
-    """Raises UserError if the texts were not imported."""
+    """Return a protocol's imported texts. Raise UserError if the texts were not imported."""
     if (module := module_of(protocol)) is None:
         raise UserError(f"--protocol {protocol}: the package that reads its prompt texts is not installed")
     texts: ImportedTexts = module.imported_texts(protocol, family)

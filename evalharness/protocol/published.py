@@ -1,4 +1,4 @@
-"""A protocol file: how a group prompts, reads, samples, scores and averages. Installed packages can add protocols."""
+"""Read protocol files: how a group prompts, parses, samples, scores and averages. Packages can add protocols."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from evalharness.base.paths import prompts_folder
 from evalharness.base.yaml_lines import load_model
 
 DEFAULT = "agentrefine"
-"""The protocol of a run without `--protocol`."""
+"""Protocol of a run without `--protocol`."""
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 """Pattern for the name of a protocol and of the folder with its texts."""
 GROUP = "evalharness.protocols"
-"""Entry points of modules with protocols."""
+"""Name of the entry points for modules with protocols."""
 
 
 class _FileModel(BaseModel):
@@ -28,7 +28,7 @@ class _FileModel(BaseModel):
 
 
 class Sampling(_FileModel):
-    """Sampling of replies; missing fields have the run's default."""
+    """Sampling parameters; a missing field has the default of a run."""
 
     temperature: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     top_p: float | None = Field(default=None, gt=0, le=1)
@@ -38,13 +38,13 @@ class Sampling(_FileModel):
 
 
 class RepeatedDraw(_FileModel):
-    """Games that a protocol draws with repetition."""
+    """A draw of games with replacement."""
 
     games: int = Field(ge=1, le=1_000_000)
 
 
 class Protocol(_FileModel):
-    """A protocol's file: ours, an installed package's, or one of the user's own."""
+    """Content of a protocol file from us, from an installed package, or from the user."""
 
     _sha256: str = PrivateAttr("")
 
@@ -52,9 +52,9 @@ class Protocol(_FileModel):
     title: str
     source: str = ""
     licence: str = ""
-    """Licence of its prompt texts."""
+    """Licence of the prompt texts."""
     texts: str | None = None
-    """The protocol whose texts the user imports; None: the agent reads our wording."""
+    """Protocol whose texts the user imports; None: the agent reads our wording."""
     agent: str
     options: dict[str, Any] = {}
     turns: int = Field(ge=1, le=10_000)
@@ -62,12 +62,12 @@ class Protocol(_FileModel):
     tasks: str | None = None
     sampling: Sampling = Sampling()
     score: Literal["success", "progress", "none"] = "success"
-    """The rate that the protocol reports; none: it reports no rate of ours."""
+    """The rate that the protocol reports; `none`: it reports neither of our two rates."""
     averaging: str = ""
-    """The protocol's averaging, for people; tables average over games, each counted once."""
+    """Description of the protocol's average. Our tables count each game once."""
     draw: RepeatedDraw | None = None
     imports: dict[str, Any] | None = None
-    """Places of its texts in a checkout of the authors' code, for the package that supplies the protocol."""
+    """Positions of the prompt texts in the authors' code; the package with the protocol reads them."""
     oddities: list[str] = []
     """Unexpected properties of the protocol that are reproduced here."""
     differs: list[str] = []
@@ -76,18 +76,18 @@ class Protocol(_FileModel):
     @model_validator(mode="after")
     def _is_possible(self) -> Protocol:
         if (self.tasks or "").startswith("@"):
-            raise ValueError("tasks: a protocol names tasks, and no file with a list of them")
+            raise ValueError("tasks: a protocol must name tasks, not a file with a list of tasks")
         if self.draw is not None and self.score != "success":
-            raise ValueError("draw: only a protocol whose score is success draws games here")
+            raise ValueError("draw: only a protocol with the score `success` can draw games")
         return self
 
     @property
     def sha256(self) -> str:
-        """Return the SHA-256 of the protocol's file."""
+        """SHA-256 of the protocol's file."""
         return self._sha256
 
     def run_options(self) -> dict[str, Any]:
-        """Return the options of a run that the protocol sets, by name."""
+        """Return the options of a run that the protocol sets, by their names."""
         stated = {
             "agent": self.agent,
             "agent_option": dict(self.options),
@@ -100,41 +100,41 @@ class Protocol(_FileModel):
 
 
 def protocol_names() -> list[str]:
-    """Return the names: the default first, then those of installed packages."""
+    """Return the names of protocols: the default first, then those of installed packages."""
     return [DEFAULT, *sorted(_find_protocols())]
 
 
-def load_protocol(said: str) -> Protocol:
-    """Load `NAME` or `FILE.yaml`. Raises UserError."""
-    if said.endswith((".yaml", ".yml")):
-        return _read(Path(said).expanduser(), said)
-    if said == DEFAULT:
-        return _read(prompts_folder() / "protocol" / f"{DEFAULT}.yaml", said)
-    file, _ = _find_protocols().get(said, (None, None))
+def load_protocol(name: str) -> Protocol:
+    """Load the protocol `NAME` or the file `FILE.yaml`. Raise UserError if it does not exist or is invalid."""
+    if name.endswith((".yaml", ".yml")):
+        return _read(Path(name).expanduser(), name)
+    if name == DEFAULT:
+        return _read(prompts_folder() / "protocol" / f"{DEFAULT}.yaml", name)
+    file, _ = _find_protocols().get(name, (None, None))
     if file is None:
         raise UserError(
-            f"--protocol {said}: no such protocol{nearest(said, protocol_names())} (see: evalharness data "
+            f"--protocol {name}: no such protocol{nearest(name, protocol_names())} (see: evalharness data "
             "protocols list; your own: --protocol FILE.yaml)"
         )
-    return _read(file, said)
+    return _read(file, name)
 
 
 def module_of(name: str) -> ModuleType | None:
-    """Return the installed module that supplies this protocol. Its `import_texts(name, checkout)` reads the authors'
-    texts; `imported_texts(name, family)`, `all_imported(name)` and `how_to_import(name)` return what was read."""
+    """Return the installed module with this protocol. Its function `import_texts(name, checkout)` imports the authors'
+    texts. `imported_texts(name, family)`, `all_imported(name)` and `how_to_import(name)` report on the import."""
     return _find_protocols().get(name, (None, None))[1]
 
 
 @cache
 def _find_protocols() -> dict[str, tuple[Path, ModuleType]]:
-    """Map names to (file, module); the module's `folder()` holds a file NAME.yaml for each of its protocols."""
-    brought: dict[str, tuple[Path, ModuleType]] = {}
+    """Return name -> (file, module). A module's `folder()` has a file NAME.yaml for each of its protocols."""
+    files: dict[str, tuple[Path, ModuleType]] = {}
     for module in load_extensions(GROUP).values():
-        brought.update((file.stem, (file, module)) for file in module.folder().glob("*.yaml"))
-    return brought
+        files.update((file.stem, (file, module)) for file in module.folder().glob("*.yaml"))
+    return files
 
 
-def _read(path: Path, said: str) -> Protocol:
-    protocol, raw = load_model(path, Protocol, f"--protocol {said}")
+def _read(path: Path, name: str) -> Protocol:
+    protocol, raw = load_model(path, Protocol, f"--protocol {name}")
     protocol._sha256 = hashlib.sha256(raw).hexdigest()
     return protocol

@@ -1,4 +1,4 @@
-"""Parse a model's reply into thought and action, or a named format error. Pure."""
+"""Parse a model's reply into thought and action, or a format error."""
 
 from __future__ import annotations
 
@@ -20,50 +20,50 @@ from evalharness.protocol.reasoning import split_reasoning
 
 
 class FormatError(StrEnum):
-    """Errors in a reply's form. An unknown action is not one of them: the environment refuses it."""
+    """Errors in the format of a reply. An unknown action is not a format error: the environment refuses it."""
 
     EMPTY = "empty"
-    """Nothing but white space."""
+    """The reply has only white space."""
     NO_ACTION = "no_action"
-    """Text without a non-empty `Action:` line and without a `Thought:` label."""
+    """The reply has neither a non-empty `Action:` line nor a `Thought:` label."""
     THOUGHT_ONLY = "thought_only"
-    """A thought and no action."""
+    """The reply has a thought, but no action."""
     TRUNCATED = "truncated"
     """The token limit cut the reply off before its action was complete."""
     REASONING_TRUNCATED = "reasoning_truncated"
-    """The token limit cut the reply off inside its reasoning: there is no answer at all."""
+    """The token limit cut the reply off inside its reasoning, so that there is no answer."""
     SEVERAL_ACTIONS = "several_actions"
-    """More than one action; the agent carries out the first, or none."""
+    """The reply has more than one action; the agent carries out the first action, or none."""
     INVENTED_OBSERVATION = "invented_observation"
-    """The model also wrote the environment's answer; the reply is cut there."""
+    """The model also wrote the environment's answer; that part is cut off."""
     BAD_CALL = "bad_call"
-    """A call of another tool than `act`, or without a command (`--agent tools`)."""
+    """The reply calls another tool than `act`, or `act` without a command (`--agent tools`)."""
     ECHOED_OBSERVATION = "echoed_observation"
-    """The reply begins with an observation before its thought and action; that part is skipped."""
+    """The reply has an observation before its thought and action; that part is skipped."""
     PROTOCOL_INVALID = "protocol_invalid"
-    """Another group's protocol (`--protocol`) calls the reply invalid, but carries it out."""
+    """Another group's protocol (`--protocol`) counts the reply as invalid, but carries it out."""
 
 
 @dataclass(frozen=True)
 class ParsedReply:
     thought: str
     action: str | None
-    """None if the reply holds no action: the turn is lost and the model is told why."""
+    """None if the reply has no action. Then the turn is lost, and the model gets a correction."""
     kept: str
-    """The part of the reply that goes into the conversation: no reasoning block, nothing after the first action."""
+    """The part of the reply for the conversation: without reasoning, and without text after the first action."""
     errors: tuple[FormatError, ...]
     reasoning: str = ""
-    """The model's reasoning before its answer. Nothing in it is ever carried out."""
+    """The model's reasoning before its answer. An action in it is never carried out."""
 
     def conversation_text(self, *, keep_thinking: bool = False) -> str:
-        """Return the reply for the conversation; never empty, which some templates and servers would refuse."""
+        """Return the reply for the conversation. It is never empty, because some servers refuse an empty message."""
         if keep_thinking and self.reasoning:
             return f"<think>\n{self.reasoning}\n</think>\n\n{self.kept}".rstrip()
         return self.kept or "(no reply)"
 
 
-# A model can repeat one character for ten thousand tokens, so the time of every search below must grow only linearly
-# with the reply. Therefore quantifiers are possessive (`*+`) or bounded, and look-back is limited.
+# A model can repeat one character for ten thousand tokens. So the time of every search below must grow linearly with
+# the length of the reply: quantifiers are possessive (`*+`) or bounded, and look-back is limited.
 _LABEL_END = r"[ \t]*+\d*+[ \t]*+[*_`]*+[ \t]*+[:：][*_`]*+"
 _LABEL = re.compile(
     rf"^(?:[ \t>#\-]|{OPENING})*+(?P<label>thought|action|observation){_LABEL_END}",
@@ -73,7 +73,7 @@ _INLINE_LABEL = re.compile(
     rf"(?<!\w)(?P<marks>{OPENING}{{0,8}}+)(?P<label>thought|action|observation){_LABEL_END}", re.IGNORECASE
 )
 _LOOK_BACK = 200
-"""Characters before an `Action:` inside a line that decide whether it begins an action."""
+"""Number of characters before an `Action:` inside a line that decide whether it begins an action."""
 _SENTENCE_END = re.compile(r"[.!?;:。！？；：…)\]\"'”’*_`\n][ \t]*\Z")
 _NAMES_AN_ACTION = re.compile(
     r"\b(?:an?|the|this|that|my|your|its|our|each|every|any|same|one|other|first|second|third|last|latest|final|"
@@ -82,19 +82,19 @@ _NAMES_AN_ACTION = re.compile(
 )
 _NEXT = re.compile(r"(?:\A|\n)[ \t>*_#`\-]*(?:(?:my|the)[ \t]+)?(?:next|final)[ \t]*\Z", re.IGNORECASE)
 _MOST_LABELS = 4
-"""Labels of one action: `Action: Action: look` has two."""
+"""Maximum number of labels before one action; `Action: Action: look` has two."""
 _MARKS = "*_`\"'~ \t"
-"""Characters that are no action by themselves."""
+"""A text of only these characters is not an action."""
 _BETWEEN = ",;|→-> \t"
 """Characters that may separate an action from the next label on its line."""
 STOP_SEQUENCES = ("\nObservation:",)
-"""Sent with every request, so that a model does not spend tokens on the environment's side of the conversation."""
+"""Stop sequences of every request, so that a model does not write the environment's part of the conversation."""
 
 
 def _begins_action(text: str, match: re.Match[str]) -> bool:
-    """Return whether an `Action:` inside a line begins the action, or is only mentioned in prose. It begins the action
-    after the end of a sentence, after `next` at the beginning of a line, or if it has a capital or marks and is no
-    noun ("the previous Action: go north failed")."""
+    """Return whether an `Action:` inside a line begins an action. It does so after the end of a sentence, after `next`
+    at the beginning of a line, or if it has a capital or marks and is not a noun in a sentence ("the previous Action:
+    go north failed")."""
     if match["label"].lower() != "action":
         return False
     end = match.start()
@@ -106,12 +106,12 @@ def _begins_action(text: str, match: re.Match[str]) -> bool:
 
 
 def reasoning_in(reply: str) -> str:
-    """Return the reasoning inside the reply itself, or ""."""
+    """Return the reasoning in the text of a reply, or ""."""
     return split_reasoning(reply)[0]
 
 
 def answer_in(reply: str) -> str:
-    """Return the reply without reasoning and tokens of a chat template."""
+    """Return the reply without reasoning and without tokens of a chat template."""
     return cut_template_tokens(split_reasoning(reply)[1])[0].strip()
 
 
@@ -121,7 +121,7 @@ def template_token_in(reply: str) -> str:
 
 
 def _without_echo(text: str) -> tuple[str, bool]:
-    """Skip an observation at the beginning of a reply that then thinks and acts."""
+    """Skip an observation at the beginning of a reply, if a thought or action follows. Return (text, is skipped)."""
     labels = list(_LABEL.finditer(text))
     if not labels or labels[0]["label"].lower() != "observation" or text[: labels[0].start()].strip():
         return text, False
@@ -134,15 +134,15 @@ def parse(
 ) -> ParsedReply:
     """Parse one reply.
 
-    `reasoning` is what the server sent separately; reasoning inside the reply is found here. `stopped_by` is the stop
-    sequence that ended generation, if the server reported it; `truncated` says that the token limit ended it.
+    `reasoning`: reasoning that the server sent separately; this function also finds reasoning in the reply.
+    `stopped_by`: stop sequence that ended the reply, if the server reported it. `truncated`: the token limit ended it.
     """
     errors: list[FormatError] = []
     thinking, text = split_reasoning(reply)
     reasoning = "\n".join(filter(None, (reasoning.strip(), thinking)))
     whole = plain_spaces(text)
     text, _ = cut_template_tokens(whole)
-    truncated = truncated and whole.endswith(text)  # text that ends in a template token is complete
+    truncated = truncated and whole.endswith(text)  # a text before a template token is complete
     text, echoed = _without_echo(text)
     if echoed:
         errors.append(FormatError.ECHOED_OBSERVATION)
@@ -158,7 +158,7 @@ def parse(
     thought_label = next((m for m in labels if m["label"].lower() == "thought"), None)
     ends = [*(m.start() for m in labels[1:]), len(text)]
     sections = [(m, end) for m, end in zip(labels, ends, strict=False) if m["label"].lower() == "action"]
-    # `Action:` alone on its line before another one is a repeated label.
+    # An empty `Action:` before another `Action:` is a repeated label.
     starts = [(m, end) for m, end in sections if text[m.end() : end].strip()] or sections[:1]
     if not starts:
         inline = (m for m in _INLINE_LABEL.finditer(text) if _begins_action(text, m))
@@ -200,7 +200,7 @@ def parse(
         kind = FormatError.TRUNCATED if truncated else FormatError.NO_ACTION
         return ParsedReply(thought, None, text.strip(), (*errors, kind), reasoning)
     if truncated and not inner and line_end == len(text):
-        # The limit cut the action itself: half an action is not what the model meant.
+        # The token limit cut the action itself: do not carry out half an action.
         errors.append(FormatError.TRUNCATED)
         return ParsedReply(thought, None, text.strip(), tuple(errors), reasoning)
     if len(starts) > 1 or (inner and inner["label"].lower() == "action"):
@@ -209,7 +209,7 @@ def parse(
 
 
 def _first_line(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the beginning and end of the first line that is not empty; (end, end) without one."""
+    """Return the start and end of the first line with more than marks; (end, end) if there is none."""
     for part in text[start:end].splitlines(keepends=True):
         line = part.splitlines()[0]
         if line.strip() and not MARKS_ALONE.fullmatch(line):

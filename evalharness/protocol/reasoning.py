@@ -1,7 +1,7 @@
-"""Split a reply's text into reasoning and answer. Pure.
+"""Split a reply's text into reasoning and answer.
 
-Servers without a reasoning parser leave a model's reasoning in the text, between the model's own marks. Nothing inside
-is carried out, whether the marks are closed or the token limit cut them off.
+A server without a reasoning parser leaves the reasoning in the text, between the model's own marks. An action in the
+reasoning is not carried out, even if the closing mark is missing because of the token limit.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _OPENED = re.compile(
     r"\A\s*here (?:is my thought process|are my reasoning steps):",
     re.IGNORECASE | re.MULTILINE,
 )
-"""In this order: tags (DeepSeek, Qwen, Seed, EXAONE, MiniMax, and prompts that ask for tags), Mistral, Kimi, tokens of
-Sky-T1 and Cohere, channels of harmony (gpt-oss) and Gemma, MedGemma, s1, harmony without its tokens, Granite and
-Apriel."""
+"""Opening marks, in this order: tags (DeepSeek, Qwen, Seed, EXAONE, MiniMax, and prompts that ask for tags), Mistral,
+Kimi, tokens of Sky-T1 and Cohere, channels of harmony (gpt-oss) and Gemma, MedGemma, s1, harmony without its tokens,
+Granite and Apriel."""
 _CLOSED = re.compile(
     rf"</{_NAME}>|\[/{_NAME}\]|◁/{_NAME}▷|<\|(?:/{_NAME}|end_(?:of_)?{_NAME}|{_NAME}_end)\|>|<unused95>|<channel\|>|"
     r"(?:<\|end\|>)?(?:<\|start\|>assistant)?<\|channel\|>final\b[^\n<]{0,40}(?:<\|constrain\|>\w{0,20})?<\|message\|>|"
@@ -39,7 +39,7 @@ _IN_WORDS = re.compile(
 _WORDED_END = re.compile(r"(?:here is my response:|assistant\s?final)\Z", re.IGNORECASE)
 _ANSWER = r"<\|{0}_(?:RESPONSE|TEXT)\|>|<\|{0}_of_solution\|>|\[{0} FINAL RESPONSE\]"
 _ANSWER_MARKS = re.compile("|".join(_ANSWER.format(end) for end in ("START", "BEGIN", "END")), re.IGNORECASE)
-"""Marks around the answer, used together with marks of reasoning."""
+"""Marks around the answer that models use together with marks of reasoning."""
 
 _MARK = re.compile(
     r"[<＜⟨〈«](?P<end1> ?/? ?)(?P<angle>[^\W\d_][\w:|-]{1,30})(?: [^<>\n]{0,80})?[ ]?[>＞⟩〉»]|"
@@ -49,7 +49,7 @@ _MARK = re.compile(
     re.IGNORECASE,
 )
 _MARK_BEGINS = re.compile(r"[<＜⟨〈«\[【◁&({]")
-"""What every `_CLOSED` and `_MARK` begins with. Most replies have none, and this is found out ten times faster."""
+"""First characters of every `_CLOSED` and `_MARK`. Most replies lack them, and this search is ten times faster."""
 _KINDS = ("angle", "square", "triangle", "token", "escaped", "round")
 _OF_ANSWERS = re.compile(
     r"(?:final_?)?(?:answer|final|response|reply|output|result|solution|conclusion|actions?|act|command|move|step|turn|"
@@ -62,7 +62,7 @@ _LABEL_AHEAD = re.compile(r"[^\w<\[◁]*+(?:thought|action)[ \t]*+\d*+[*_`]*+[ \
 
 
 def split_reasoning(reply: str) -> tuple[str, str]:
-    """Split as `split_known`; blocks in unknown marks that discuss actions also count as reasoning."""
+    """Split a reply into (reasoning, answer). A block in unknown marks that has an action counts as reasoning, too."""
     reasoning, text = split_known(reply)
     parts = [reasoning]
     for _, start, end in reversed([*_unknown(text)]):
@@ -72,7 +72,8 @@ def split_reasoning(reply: str) -> tuple[str, str]:
 
 
 def split_known(reply: str) -> tuple[str, str]:
-    """Return (reasoning, answer). The answer goes from the last closing mark to an opening mark never closed."""
+    """Return (reasoning, answer) by known marks. The answer begins after the last closing mark and ends before an
+    opening mark that is never closed."""
     head, text = "", reply
     if worded := _IN_WORDS.match(text):
         head, text = text[: worded.end()], text[worded.end() :]
@@ -89,7 +90,7 @@ def split_known(reply: str) -> tuple[str, str]:
 
 
 def opens_reasoning(prompt: str) -> bool:
-    """Return whether a prompt ends by opening the reasoning: the reply then has no opening mark."""
+    """Return whether a prompt ends with an opening mark of reasoning, so that the reply has none."""
     return any(not prompt[match.end() :].strip() for match in _OPENED.finditer(prompt))
 
 
@@ -98,13 +99,13 @@ def closes_reasoning(reply: str) -> bool:
 
 
 def unknown_marks(reply: str) -> list[str]:
-    """Return marks that are neither of reasoning nor of answers, and contain an action that is therefore not played."""
+    """Return unknown marks around an action; the action counts as reasoning and is not carried out."""
     return [mark for mark, _, _ in _unknown(split_known(reply)[1])] if _MARK_BEGINS.search(reply) else []
 
 
 def _unknown(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield (mark, start, end) of each block in order. A block that is the whole reply and begins with a label is only
-    a wrapper and not yielded."""
+    """Yield (mark, start, end) of each block with an action in unknown marks, in order. Skip a block that contains the
+    whole reply and begins with a label: its marks only wrap the answer."""
     if not _MARK_BEGINS.search(text):
         return
     actions = [match.start() for match in _ACTION.finditer(text)]

@@ -1,4 +1,4 @@
-"""Acting by tool calls (`--agent tools`): the model has one tool, `act(command)`. Pure."""
+"""Parse tool calls (`--agent tools`): the model has one tool, `act(command)`."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ STEP = 'Thought: {thought}\nact(command="{action}")'
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call as the server reported it."""
+    """A tool call in a reply of the server."""
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
 
     id: str
     name: str
     arguments: str
-    """JSON as the model wrote it, possibly invalid."""
+    """JSON as the model wrote it; it may be invalid."""
 
     def command(self) -> str | None:
-        """Return the command if this is a valid call of `act`."""
+        """Return the command of a valid call of `act`; None for another call."""
         try:
             value = json.loads(self.arguments)[ARGUMENT] if self.name == NAME else None
         except (ValueError, KeyError, TypeError, RecursionError):
@@ -59,7 +59,7 @@ class ToolCall:
 def parse_calls(
     text: str, calls: Sequence[ToolCall], *, reasoning: str = "", truncated: bool = False
 ) -> ParsedReply:
-    """Parse the calls: the first is the action. The text is thought, even an `Action:` line in it."""
+    """Parse the calls: the first call is the action. The text is the thought, including an `Action:` line in it."""
     spoken = parse(text, reasoning=reasoning)
     thought = answer_in(text)
     command = calls[0].command() if calls else None
@@ -99,10 +99,10 @@ def turn_messages(
     parsed: ParsedReply, calls: Sequence[ToolCall], observation: str, *, keep_thinking: bool = False
 ) -> list[Message]:
     """Return a turn's messages for the conversation: the call and its result, or the text and the correction."""
-    said = parsed.conversation_text(keep_thinking=keep_thinking)
+    text = parsed.conversation_text(keep_thinking=keep_thinking)
     if parsed.action is None:
         return [
-            {"role": "assistant", "content": said},
+            {"role": "assistant", "content": text},
             {"role": "user", "content": f"Observation: {observation}"},
         ]
     call = calls[0]
@@ -110,7 +110,7 @@ def turn_messages(
     return [
         {
             "role": "assistant",
-            "content": "" if said == "(no reply)" else said,
+            "content": "" if text == "(no reply)" else text,
             "tool_calls": [{"id": call.id, "type": "function", "function": function}],
         },
         {"role": "tool", "tool_call_id": call.id, "content": observation},

@@ -1,1 +1,1 @@
-"""The records of a run: episodes, the store, the manifest. All other rooms read them."""
+"""Read and write the records of a run: its episodes, manifest and summary."""

@@ -1,11 +1,11 @@
-"""A folder of what a model or a person answered, outside any run, that can be continued. One writer at a time.
+"""Store answers of a model or a person outside a run, in a folder that can be continued. One process writes at a time.
 
-| file | what it holds |
+| file | content |
 |---|---|
-| `manifest.json` | what was asked: prompt with version and hash, model, sampling; each start |
-| ANSWERS | one answer a line, synced as it comes |
-| `errors.jsonl` | infrastructure failures, each try |
-| `server.log` | what the model's server printed |
+| `manifest.json` | the question: prompt with version and hash, model, sampling; and every start of the work |
+| ANSWERS | one answer per line, synced to disk at once |
+| `errors.jsonl` | every failed try (infrastructure failures) |
+| `server.log` | output of the model's server |
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from evalharness.records.stored import SCHEMA
 
 
 def make_manifest(identity: Mapping[str, Any], name: str, **start: Any) -> dict[str, Any]:
-    """Make the folder's manifest. `identity` must be equal to continue; `sessions` describes each start."""
+    """Make the folder's manifest. Continuing requires an equal `identity`; `sessions` describes each start."""
     return {
         "schema": SCHEMA,
         "digest": digest(identity),
@@ -42,7 +42,7 @@ def make_manifest(identity: Mapping[str, Any], name: str, **start: Any) -> dict[
 
 
 class AnswerFolder(RecordFolder):
-    """`append_line` stores an answer, `note_failure` a failed try, `note_start` facts about this start."""
+    """`append_line` stores an answer, `note_failure` a failed try, and `note_start` facts about this start."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -53,7 +53,7 @@ class AnswerFolder(RecordFolder):
         self._to_begin = manifest
 
     def note_start(self, **facts: Any) -> None:
-        """Add facts about this start to the manifest; the first call writes the start."""
+        """Add facts about this start to the manifest; the first call writes the start itself."""
         if self._to_begin is not None:
             self.begin({**self._to_begin, "sessions": [{**self._to_begin["sessions"][0], **facts}]})
             self._to_begin = None

@@ -1,4 +1,4 @@
-"""A data set's file as a run folder: the training wing writes its conversations as a run."""
+"""Read a data set's file as a run folder; the training wing converts its conversations to a run."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from evalharness.base.terminal import say
 from evalharness.records.store import read_manifest
 
 TRAINING_DATA = "training data"
-"""`kind` of the model in its manifest."""
+"""`kind` of the model in the manifest of such a run."""
 MARK_SUFFIX = "_error"
-"""A turn that is marked with `place` has the format error `place_error`."""
+"""A turn with the mark `place` gets the format error `place_error`."""
 
 
 @contextmanager
 def open_as_runs(paths: Sequence[Path], notes: list[str]) -> Iterator[list[Path]]:
-    """Replace each file among `paths` by a temporary run folder of its conversations. `notes`: receives a message
-    about lines that could not be read. Raises UserError."""
+    """Replace each file among `paths` by a temporary run folder of its conversations. Append messages about unreadable
+    lines to `notes`. Raise UserError if a file cannot be converted."""
     with tempfile.TemporaryDirectory(prefix="evalharness-data-") as name:
         folders = []
         for number, path in enumerate(paths):
@@ -37,17 +37,19 @@ def open_as_runs(paths: Sequence[Path], notes: list[str]) -> Iterator[list[Path]
 
 
 def open_as_judged(path: Path) -> Path:
-    """Return a run folder unchanged. For a data set `data.jsonl`, return the run folder `data.judged` beside it, which
-    holds the raters' verdicts; it is made if missing.
+    """Return the path of a run folder unchanged. For a data set `data.jsonl`, return the folder `data.judged` beside
+    it, which stores the raters' verdicts; make it if it is missing.
 
-    Raises UserError if that folder was made from other content.
+    Raise UserError if that run folder was made from other content.
     """
     if not path.is_file():
         return path
     folder = judged_folder(path)
     if not folder.exists():
         if not os.access(path.parent, os.W_OK):
-            raise UserError(f"{path.parent} cannot be written: what raters say of a data set lies beside it")
+            raise UserError(
+                f"{path.parent} cannot be written: the ratings of a data set are stored beside it"
+            )
         with tempfile.TemporaryDirectory(prefix=".evalharness-", dir=path.parent) as name:
             made = Path(name, "run")
             for line in _writer(path)(path, made):
@@ -61,12 +63,12 @@ def open_as_judged(path: Path) -> Path:
 
 
 def judged_folder(data: Path) -> Path:
-    """`data.jsonl` -> `data.judged`."""
+    """Map `data.jsonl` to `data.judged`."""
     return data.with_name(f"{data.stem}.judged")
 
 
 def _writer(path: Path) -> Callable[[Path, Path], Sequence[str]]:
     """Return the function (file, folder) -> messages about lines that could not be read."""
     if (write_run := find_hook("run_from_file")) is None:
-        raise UserError(f"{path} is a file, and reading one as a run needs evalharness.training")
+        raise UserError(f"{path} is a file; only evalharness.training can read a file as a run")
     return write_run

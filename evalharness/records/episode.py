@@ -1,4 +1,4 @@
-"""The record of a played task: an episode and its turns."""
+"""Define the record of a played task: an episode and its turns."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ EndedBy = Literal[
     "content_filter",
     "simulator_halted",
 ]
-"""`context_full`: the messages that must stay no longer fit the model's context; `content_filter`: the server's filter
-of contents withheld a reply; `simulator_halted`: the last action halted the simulator itself, also when repeated."""
+"""`context_full`: the messages that cannot be dropped no longer fit into the context. `content_filter`: the server's
+content filter withheld a reply. `simulator_halted`: the last action halted the simulator, also in a second try."""
 STORED = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-"""Strictness of reading a record from a run folder (`read_episode`)."""
-# A value further from what a run writes means that the stored line is damaged.
+"""Validation rules for a record from a run folder (`read_episode`)."""
+# A value outside these bounds means that the stored line is damaged.
 Fraction = Annotated[float, Field(ge=0, le=1 + 1e-9)]
 Count = Annotated[int, Field(ge=0, le=2**53)]
 Index = Annotated[int, Field(ge=0, le=2**31)]
@@ -43,14 +43,14 @@ def ended_by_environment(info: Mapping[str, Any]) -> EndedBy:
 
 
 class Record:
-    """The base class of the parts of a line of `episodes.jsonl`."""
+    """Base class of an episode and of its parts in a line of `episodes.jsonl`."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STORED
     where_set: ClassVar[tuple[str, ...]] = ()
-    """Keys that few runs have; they are written only if set, so that old lines stay unchanged."""
+    """Rare keys; they are written only if they have a value, so that lines of older runs stay unchanged."""
 
     def to_json(self) -> dict[str, Any]:
-        # `asdict` copies every text and number, which takes five times as long.
+        # `asdict` would copy every value, which takes five times as long.
         kept = {key: value for key, value in vars(self).items() if value or key not in self.where_set}
         return kept | {key: tuple(map(_plain, value)) for key, value in kept.items() if type(value) is tuple}
 
@@ -63,29 +63,29 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class FailedTry(Record):
-    """One request without a usable answer, which was repeated."""
+    """A request without a usable answer; it was sent again."""
 
     kind: str
-    """`connect`, `timeout`, `truncated`, `busy`, `server_error`, `invalid`, `too_long`, `another_model`."""
+    """One of `connect`, `timeout`, `truncated`, `busy`, `server_error`, `invalid`, `too_long`, `another_model`."""
     error: str
     seconds: float
-    """From sending the request to the failure."""
+    """Seconds from the request to the failure."""
     waited: float
-    """Seconds of pause before the next try."""
+    """Seconds to wait before the next try."""
 
 
 @dataclass(frozen=True)
 class FurtherCall(Record):
-    """A model call whose reply was no action, as the agent's `read` decided."""
+    """A model call whose reply is not an action, for example a reflection."""
 
     purpose: str
-    """`reflect`, `summarise`, ..."""
+    """For example `reflect` or `summarise`."""
     reply: str
     reasoning: str = ""
     calls: tuple[ToolCall, ...] = ()
     finish_reason: str = "stop"
     stopped_by: str | None = None
-    """The stop sequence that ended it, if the server reports it."""
+    """Stop sequence that ended the reply, if the server reports it."""
     prompt_tokens: Count | None = None
     completion_tokens: Count | None = None
     cached_tokens: Count | None = None
@@ -93,63 +93,63 @@ class FurtherCall(Record):
     latency_s: Seconds = 0.0
     failed_tries: tuple[FailedTry, ...] = ()
     sent: str | None = None
-    """As in `Turn`."""
+    """Hash of the messages, as in `Turn`."""
 
 
 @dataclass(frozen=True)
 class Turn(Record):
-    """One thought and action of the policy, one observation by the environment. Times in seconds."""
+    """One thought and action of the policy, and the observation of the environment. Times are in seconds."""
 
     where_set: ClassVar[tuple[str, ...]] = ("further", "valid_actions", "sent", "stopped_by", "prompt_cut")
 
     turn: Index
     reply: str
-    """The whole raw reply; reasoning that the server sent separately is only in `reasoning`."""
+    """The whole reply; reasoning that the server sent separately is only in `reasoning`."""
     thought: str
     action: str | None
-    """In the model's words; None if the reply had no action (the observation is then the correction)."""
+    """Action in the model's words. None if the reply had no action; then the observation is the correction."""
     observation: str
     progress: Fraction
     valid: bool
     format_errors: tuple[str, ...] = ()
     subgoals_completed: tuple[Index, ...] = ()
     no_effect: bool | None = None
-    """The action was valid and changed nothing (`Info.no_effect`); None if the environment does not report it."""
+    """Whether a valid action changed nothing (`Info.no_effect`); None if the environment does not report it."""
     finish_reason: str = "stop"
     prompt_tokens: Count | None = None
     completion_tokens: Count | None = None
     cached_tokens: Count | None = None
-    """Prompt tokens in the server's cache; None if the server does not report them."""
+    """Number of prompt tokens in the server's cache; None if the server does not report it."""
     policy_s: Seconds = 0.0
-    """Waiting for the policy, including queueing, failed tries and their pauses."""
+    """Waiting time for the policy, including queueing, failed tries and the pauses after them."""
     latency_s: Seconds = 0.0
-    """Time of the request that was answered."""
+    """Time of the successful request."""
     failed_tries: tuple[FailedTry, ...] = ()
     environment_s: Seconds = 0.0
     """Time in the simulator, measured by its process."""
     worker_s: Seconds = 0.0
-    """The rest of the wait for the environment: its process was starting, or stepping another episode."""
+    """Other waiting time for the environment: its process was starting, or it served another episode."""
     reasoning: str = ""
-    """The model's reasoning before its reply, sent separately by the server or in a `<think>` block of the reply."""
+    """Reasoning before the reply; the server sent it separately, or the reply had a `<think>` block."""
     reasoning_tokens: Count | None = None
-    """Part of `completion_tokens`; None if the server does not count them."""
+    """Part of `completion_tokens`; None if the server does not count it."""
     calls: tuple[ToolCall, ...] = ()
-    """Tool calls of a run that acts by them; the first was carried out if it called `act`."""
+    """Tool calls, if actions are tool calls; the first was carried out if it called `act`."""
     further: tuple[FurtherCall, ...] = ()
-    """The agent's other calls of the model before the one for the action."""
+    """Other model calls in this turn, before the call for the action."""
     valid_actions: tuple[str, ...] | None = None
-    """The valid actions after the observation, as given to the agent; None if it does not ask for them."""
+    """Valid actions after the observation, as given to the agent; None if the agent does not ask for them."""
     sent: str | None = None
     """Hash of the messages that were sent (`agents.guard`); None in older runs."""
     stopped_by: str | None = None
-    """The stop sequence that ended the reply, if the agent sets its own; for `react` the format error tells it."""
+    """Stop sequence that ended the reply, if the agent has its own; `react` records a format error instead."""
     prompt_cut: bool = False
-    """The request continued the one before it, but the server counted no more prompt tokens: it dropped a part."""
+    """Whether the server dropped a part of the prompt: the prompt grew, but the server counted no more tokens."""
 
 
 @dataclass(frozen=True)
 class Trim(Record):
-    """The context was full before `turn`: the `dropped` oldest turns in the conversation were removed."""
+    """A removal of the oldest turns: before `turn` the context was full, and `dropped` turns were removed."""
 
     where_set: ClassVar[tuple[str, ...]] = ("call",)
 
@@ -170,7 +170,7 @@ class Trial(Record):
     ended_by: EndedBy
     trims: tuple[Trim, ...] = ()
     further: tuple[FurtherCall, ...] = ()
-    """Calls after its last turn: the reflection."""
+    """Model calls after the last turn: the reflection."""
 
 
 @dataclass(frozen=True)
@@ -203,19 +203,19 @@ class Episode(Record):
     policy_s: Seconds
     environment_s: Seconds
     started: UnixTime
-    """Unix time."""
+    """Start as Unix time."""
     wall_s: Seconds
     worker_s: Seconds = 0.0
     plan: str | None = None
-    """Name of the known plan that was carried out; None if the policy chose its actions itself."""
+    """Name of the known plan that was carried out; None if the policy chose the actions."""
     figures: Mapping[str, float] = field(default_factory=dict)
-    """Further figures of the whole episode, if the family has some (`OwnBenchmark.scores`)."""
+    """Figures that the family defines for an episode (`OwnBenchmark.scores`)."""
     further: tuple[FurtherCall, ...] = ()
-    """Calls after the last turn, in a turn that was never finished."""
+    """Model calls after the last turn, in an unfinished turn."""
     earlier: tuple[Trial, ...] = ()
-    """The trials before the last one, all without success."""
+    """Trials before the last one; all failed."""
     first_valid_actions: tuple[str, ...] | None = None
-    """The valid actions after the first observation, if the agent asks for them."""
+    """Valid actions after the first observation, if the agent asks for them."""
     outside: Outside | None = None
     """Facts about an external agent (`--agent external`)."""
     words: str = ""
@@ -238,7 +238,7 @@ class Episode(Record):
 
     @property
     def dropped_before(self) -> dict[int, int]:
-        """Return turn -> number of turns dropped before it; several of its requests can each have been too long."""
+        """Return turn -> number of turns dropped before it, summed over the requests of the turn."""
         dropped: dict[int, int] = {}
         for trim in self.trims:
             dropped[trim.turn] = dropped.get(trim.turn, 0) + trim.dropped
@@ -250,12 +250,12 @@ class Episode(Record):
 
     @property
     def grounding_accuracy(self) -> float:
-        """Share of turns whose action the environment could carry out, 0..1; 0 if nothing was played."""
+        """Share of turns whose action the environment could carry out, 0..1; 0 without turns."""
         return self.valid_turns / len(self.turns) if self.turns else 0.0
 
     @property
     def format_error_turns(self) -> int:
-        """Count turns whose reply broke the format in some way; an action may still have been read."""
+        """Number of turns whose reply has a format error; the reply may still contain a readable action."""
         return sum(bool(turn.format_errors) for turn in self.turns)
 
     @property
@@ -275,7 +275,7 @@ class Episode(Record):
 
     @property
     def outcome(self) -> dict[str, Any]:
-        """Return the episode's name and result for tables and exports. Progress 0..1."""
+        """Return the episode's identity and result for tables and exports. Progress is a fraction 0..1."""
         return {
             "task_id": self.task_id,
             "family": self.family,
@@ -301,14 +301,14 @@ def _episodes() -> TypeAdapter[Episode]:
 
 
 def read_episode(line: bytes) -> Episode:
-    """Read an episode from a line of `episodes.jsonl`. Raises ValueError."""
+    """Read an episode from a line of `episodes.jsonl`. Raise ValueError if the line is invalid."""
     try:
         return _episodes().validate_json(line)
     except ValidationError as error:
         if error.errors()[0]["type"] != "json_invalid":
             raise ValueError(why(error)) from None
-    # pydantic refuses unpaired surrogates, which Python's JSON reads and writes; they become their code points in
-    # letters, because no file or terminal could hold them.
+    # pydantic refuses unpaired surrogates, which Python's JSON allows. Replace each by its escaped code point, because
+    # no file or terminal can show it.
     text = json.dumps(read_object(line), ensure_ascii=False)
     whole = re.sub("[\ud800-\udfff]", lambda half: f"\\\\u{ord(half.group()):04x}", text)
     try:

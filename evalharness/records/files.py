@@ -1,4 +1,4 @@
-"""The names of a run folder's files; `evalharness.records.store` describes their content."""
+"""Name the files of a run folder; `evalharness.records.store` describes their content."""
 
 EPISODES = "episodes.jsonl"
 ERRORS = "errors.jsonl"
@@ -7,4 +7,4 @@ CONFIG = "config.yaml"
 SUMMARY = "summary.json"
 LOCK = ".lock"
 STUDY = "study.json"
-"""File of a folder with several runs: the kind of study, and the runs' folders."""
+"""File in a folder with several runs: it names the kind of study and the runs' folders."""

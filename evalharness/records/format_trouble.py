@@ -1,7 +1,7 @@
-"""Warnings if nearly every reply is a format error or every action is refused: which, why, and what to do. Pure.
+"""Warn if nearly every reply has a format error, or if nearly every action is refused; name the cause and a remedy.
 
-A score of 0 caused by a token limit or a wrong interface says nothing about the model. The user should read this after
-twenty replies instead of after hours.
+A token limit or a wrong interface can cause a score of 0 that says nothing about the model. The user should learn this
+after twenty replies instead of after hours.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from evalharness.records.episode import Episode, Turn
 from evalharness.records.summary import ReplyTrouble
 
 ENOUGH = 20
-"""Replies before a running evaluation warns."""
+"""Number of replies before a running evaluation warns."""
 _ENOUGH_ACTIONS = 10
 _EXAMPLES = 3
-"""Number of refused actions that are shown."""
+"""Number of refused actions in a warning."""
 _NEARLY_ALL = 0.9
 _MOST = 0.5
-"""Share of the format errors that a cause needs to be named."""
+"""Smallest share of the format errors for which a warning names the cause."""
 _JSON = re.compile(r"\s*(?:```\w*\s*)?[\[{]\s*[\"'\]{}\[]")
 _CALL = re.compile(
     r'<\|?tool_call|<function[=_]|"(?:tool_calls?|function_call|arguments|parameters)"\s*:|\[TOOL_CALLS\]'
 )
 _ASK_FOR_LINES = ("react", "act")
-"""Agents that ask for a line `Action: ...`; for other formats there is no advice."""
-_LOOK = "look at some: evalharness show RUN TASK_ID"
+"""Agents that ask for a line `Action: ...`; only for them can a warning give advice on the format."""
+_LOOK = "look at some replies: evalharness show RUN TASK_ID"
 _THINKING = "or have it think less: --chat-template-kwargs '{\"enable_thinking\": false}' where its template takes that"
 
 
 def cut_prompts(episodes: int, turn: int) -> str:
-    """Return the warning for a server that drops the beginning of conversations; `turn`: the first turn without it."""
+    """Return the warning about a server that drops the beginning of prompts. `turn`: first turn with a cut prompt."""
     were = "1 episode" if episodes == 1 else f"{episodes} episodes"
     return (
-        f"{were} outgrew the model's context, and the server dropped the beginning without an error (from turn {turn} "
-        "on its prompt tokens did not grow): the scores are not the model's; serve it with a longer context (Ollama: "
+        f"{were} became longer than the context, and the server dropped the beginning without an error (from turn "
+        f"{turn} on, its prompt tokens did not grow): the scores are invalid; serve it with a longer context (Ollama: "
         "num_ctx or OLLAMA_CONTEXT_LENGTH; llama.cpp: --ctx-size, without --context-shift; LM Studio: context length; "
         "vLLM, SGLang: --max-model-len, --context-length)"
     )
@@ -47,21 +47,21 @@ def cut_prompts(episodes: int, turn: int) -> str:
 
 @dataclass
 class Replies:
-    """Counts replies by their errors of form."""
+    """Counts replies by their format errors."""
 
     max_tokens: int
     agent: str = "react"
     turns: int = 0
     errors: int = 0
-    """Replies with any format error."""
+    """Number of replies with a format error."""
     causes: Counter[str] = field(default_factory=Counter)
     actions: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     """Actions that the environment refused."""
     tokens: Counter[str] = field(default_factory=Counter)
-    """The first token of a chat template that the server left in each reply."""
+    """Tokens of the chat template that the server left in replies; only the first of each reply counts."""
     marks: Counter[str] = field(default_factory=Counter)
-    """Unknown marks around an action, counted for each reply."""
+    """Unknown tags around an action -> number of replies."""
 
     def add(self, turn: Turn) -> None:
         self.turns += 1
@@ -89,7 +89,7 @@ class Replies:
         return self.share >= _NEARLY_ALL
 
     def describe_errors(self) -> str:
-        """Return a line for the user; "" without trouble."""
+        """Return a warning about format errors; "" if there are few."""
         if not self.is_trouble:
             return ""
         head = f"{_how_many(self.errors, self.turns)} a format error"
@@ -100,7 +100,7 @@ class Replies:
         return f"{head}: {_ADVICE[cause](self)}"
 
     def describe_refusals(self) -> str:
-        """Return a line; "" unless the environment refuses nearly every action."""
+        """Return a warning; "" unless the environment refuses nearly every action."""
         refused = self.refused.total()
         if self.actions < _ENOUGH_ACTIONS or refused < _NEARLY_ALL * self.actions:
             return ""
@@ -109,33 +109,33 @@ class Replies:
         return f"{head}; {_LOOK}"
 
     def describe_tokens(self) -> str:
-        """Return a line; "" unless the server left tokens of its chat template in replies."""
+        """Return a warning; "" unless the server left tokens of its chat template in replies."""
         if not self.tokens:
             return ""
         return (
-            f"a fault of the server, not of the model: {self.tokens.total()} of {self.turns} replies hold tokens of "
+            f"a fault of the server, not of the model: {self.tokens.total()} of {self.turns} replies contain tokens of "
             f"the chat template ({', '.join(self.tokens)}); check its chat template and stop tokens"
         )
 
     def describe_marks(self) -> str:
-        """Return a line; "" unless replies have an action in unknown marks."""
+        """Return a warning; "" unless replies have an action inside unknown tags."""
         if not self.marks:
             return ""
         marks = ", ".join(mark for mark, _ in self.marks.most_common(_EXAMPLES))
         return (
-            f"{self.marks.total()} of {self.turns} replies have an action inside {marks}: it is taken for reasoning "
-            "and not carried out; a server that sends reasoning apart says which it is (--reasoning-parser)"
+            f"{self.marks.total()} of {self.turns} replies have an action inside {marks}: it counts as reasoning and "
+            "is not carried out; let the server separate the reasoning (--reasoning-parser)"
         )
 
     def warning(self) -> str:
-        """Return one line about all troubles while a run goes on."""
+        """Return one line with all warnings about a run in progress."""
         form = self.describe_errors() if self.turns >= ENOUGH else ""
         return "; ".join(
             filter(None, (form, self.describe_refusals(), self.describe_tokens(), self.describe_marks()))
         )
 
     def troubles(self) -> dict[str, ReplyTrouble]:
-        """Return the troubles by their keys in the summary."""
+        """Return the warnings by their keys in the summary."""
         examples = dict(self.refused.most_common(_EXAMPLES))
         listed = {
             "format_trouble": (
@@ -182,32 +182,31 @@ _ADVICE: dict[str, Callable[[Replies], str]] = {
     "reasoning_truncated": lambda replies: f"{_cut(replies)} (they end inside their reasoning), {_THINKING}",
     "tool_call": lambda _: "the model called a tool: --agent tools",
     "json": lambda _: (
-        "replies hold JSON, and the action is a line 'Action: ...': say so with --prompts, or give "
-        "--agent tools"
+        "replies contain JSON instead of a line 'Action: ...': ask for that line with --prompts, or give --agent tools"
     ),
     "empty": lambda _: (
-        "replies are empty: see what the server says to one request, its chat template and its stop tokens"
+        "replies are empty: send one request to the server; check its chat template and its stop tokens"
     ),
     "no_action": lambda replies: (
-        "no line 'Action: ...': the model may be no chat model, or its chat template a wrong one (--chat-template)"
+        "no line 'Action: ...': the model may not be a chat model, or its chat template is wrong (--chat-template)"
         if replies.agent in _ASK_FOR_LINES
-        else f"the agent {replies.agent} finds no action in them; {_LOOK}"
+        else f"the agent {replies.agent} finds no action in the replies; {_LOOK}"
     ),
     "thought_only": lambda replies: (
-        "the model calls no tool: start its server with the parser of its tool calls, or give --agent react"
+        "the model calls no tool: start its server with a parser for tool calls, or give --agent react"
         if replies.agent == "tools"
-        else "a thought and no action: say with --prompts that both lines are needed"
+        else "a thought without an action: ask for both lines with --prompts"
     ),
     "bad_call": lambda _: "calls of another tool than `act`, or without a command; --agent react needs none",
-    "several_actions": lambda _: "several actions in one, of which only the first is carried out",
-    "several_refused": lambda _: "several actions or lines in one, of which none is carried out",
+    "several_actions": lambda _: "several actions in one reply; only the first is carried out",
+    "several_refused": lambda _: "several actions or lines in one reply; none is carried out",
     "invented_observation": lambda _: (
-        "the model goes on to write the observation itself, which is cut off; what it did before counts"
+        "the model writes the observation itself; that part is cut off, and the action before it counts"
     ),
     "protocol_invalid": lambda _: (
-        "the protocol of --protocol calls them invalid by its own rule, and carries them out all the same"
+        "the protocol of --protocol counts these replies as invalid by its own rule, but carries them out"
     ),
     "echoed_observation": lambda _: (
-        "the observation is repeated before the thought; that part is passed over"
+        "the reply repeats the observation before the thought; that part is ignored"
     ),
 }

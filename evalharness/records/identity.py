@@ -1,14 +1,13 @@
-"""What a run is: all that its results depend on, and how two such identities differ. Pure.
+"""Compare the identities of runs. An identity contains everything that the results of a run depend on.
 
-| part | what it tells apart |
+| part | content |
 |---|---|
 | `config` | the options that change results (`config.run`) |
-| `model` | which model answered: a checkpoint's hash, what an endpoint's server says it serves, the name of a script |
+| `model` | the model: hash of a checkpoint, the model that an endpoint's server reports, or the name of a script |
 | `tasks_sha256` | the tasks of each family |
 | `prompts_sha256` | the prompt file of each family |
 
-It stands in `manifest.json`. A run is continued only while all of it stays equal; only more samples
-and more tasks may join.
+`manifest.json` stores it. A run can continue only with an equal identity; only samples and tasks may be added.
 """
 
 from __future__ import annotations
@@ -22,30 +21,30 @@ from evalharness.base.redaction import redact_data
 
 ANSWERED_BY = "answered_by"
 SOURCE = (ANSWERED_BY, "system_fingerprint", "weight_version")
-"""Keys of what a start knows of an endpoint: what its first reply says of the model and the server that made it."""
+"""Keys of the facts about an endpoint's model and server that its first reply reports."""
 _LONGEST = 300
-"""Characters of a value that a message repeats: a manifest may hold anything."""
+"""Maximum length of a value in a message; a manifest may contain a value of any length."""
 
 
 def digest(identity: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the whole identity as it is written: without secrets."""
+    """Return the SHA-256 of the whole identity, without secrets."""
     return hashlib.sha256(json.dumps(redact_data(identity), sort_keys=True).encode()).hexdigest()
 
 
 def changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return why a run of identity `earlier` cannot continue as `now`, one line per reason; empty if it can."""
+    """Return the reasons why a run with identity `earlier` cannot continue as `now`; empty if it can."""
     now = redact_data(now)
-    before, now = _with_more_samples(earlier, now), with_words_of(earlier, now)
+    before, now = _raise_samples(earlier, now), with_words_of(earlier, now)
     options = differences(_as_options(before), _as_options(now))
-    # Other options select other tasks.
+    # Different options select different tasks, so a difference in tasks needs no line of its own.
     left_out = {"config", "tasks_sha256"} if options else {"config"}
     old, new = ({key: value for key, value in one.items() if key not in left_out} for one in (before, now))
     return options + differences(old, new)
 
 
-def telling(source: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts of a reply's source that must stay the same. Hosted services change their `system_fingerprint`
-    at any time; vLLM's is a hash of the server's configuration."""
+def select_stable(source: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts about a reply's source that must not change during a run. Hosted services may change their
+    `system_fingerprint` at any time, but that of vLLM is a hash of the server's configuration."""
     return {
         key: source[key]
         for key in SOURCE
@@ -54,7 +53,7 @@ def telling(source: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def other_answerers(starts: Sequence[Any]) -> list[str]:
-    """Return a readable line for each difference between the sources of the last start and of an earlier one."""
+    """Return a line for each difference between the replies' sources in the last start and in an earlier start."""
 
     def source_of(start: Any) -> dict[tuple[str, str], Any]:
         facts = start.items() if isinstance(start, Mapping) else ()
@@ -62,12 +61,12 @@ def other_answerers(starts: Sequence[Any]) -> list[str]:
             (role, key): value
             for role, each in facts
             if isinstance(each, Mapping)
-            for key, value in telling(each).items()
+            for key, value in select_stable(each).items()
         }
 
     *earlier, last = map(source_of, starts)
-    first = {place: said for start in reversed(earlier) for place, said in start.items() if place in last}
-    before, now = ({".".join(place): said[place] for place in first} for said in (first, last))
+    first = {place: facts for start in reversed(earlier) for place, facts in start.items() if place in last}
+    before, now = ({".".join(place): facts[place] for place in first} for facts in (first, last))
     return differences(before, now)
 
 
@@ -79,11 +78,11 @@ def _as_options(identity: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _NAMED = {"sample": "draw"}
-"""Options that have another name in a manifest."""
+"""Name of an option in the manifest -> its name on the command line, if they differ."""
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Return a readable line for every key with different values in two nested mappings."""
+    """Return a line for every key whose values differ in two nested mappings."""
     lines = []
     for key in sorted(old.keys() | new.keys()):
         before, after = old.get(key), new.get(key)
@@ -100,8 +99,8 @@ def _clip_value(value: Any) -> str:
 
 
 def with_words_of(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return `now` with only those words of the agent's command that named something at the first start: another word
-    may name a file that the program has written since."""
+    """Return `now` with hashes only for the words of the agent's command that named a file at the first start. Another
+    word may name a file that the agent's program has written since then."""
     before, after = (identity.get("config", {}).get("agent") for identity in (earlier, now))
     if not (isinstance(before, Mapping) and isinstance(after, Mapping)):
         return now
@@ -114,9 +113,9 @@ def with_words_of(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Mapping
     return {**now, "config": {**now["config"], "agent": agent}}
 
 
-def _with_more_samples(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return `earlier` with the number of samples of `now` if that is larger: existing attempts stay valid, so a run
-    of 4 samples continues to 10."""
+def _raise_samples(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return `earlier` with the number of samples of `now` if it is larger: existing attempts stay valid, so a run of 4
+    samples may continue to 10."""
     before, wanted = (identity.get("config", {}).get("samples", 1) for identity in (earlier, now))
     if not before < wanted:
         return earlier

@@ -1,7 +1,7 @@
-"""JSON lines that only grow: one writer appends whole lines, and a line torn by a kill counts as never written.
+"""Read and append JSON lines. One process appends whole lines.
 
-A last line without newline that is no record is torn: readers skip it, and a continuing writer cuts it off. Any other
-invalid line is damage and is reported.
+If the process is killed, the last line may be incomplete: without newline, and invalid. Readers skip such a torn line,
+and the next writer removes it. Any other invalid line is reported as damage.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ T = TypeVar("T")
 
 
 class StoreError(InfrastructureError):
-    """A folder of records cannot be written. Nothing more can be stored, so the work stops."""
+    """A folder of records cannot be written, so the work stops."""
 
 
-def located_lines(path: Path, again: str, read: Callable[[bytes], T]) -> Iterator[tuple[int, int, T]]:
-    """Yield (number from 1, offset, result of `read`) for every whole line; nothing if the file does not exist.
+def locate_lines(path: Path, again: str, read: Callable[[bytes], T]) -> Iterator[tuple[int, int, T]]:
+    """Yield (number from 1, offset, result of `read`) for every complete line; nothing if the file does not exist.
 
-    Raises UserError if the file cannot be read, and if `read` raises ValueError, KeyError or TypeError for a line that
-    is not torn. `again` tells the user what happens to that line's content: `the episode is played anew`.
+    Raise UserError if the file cannot be read, or if `read` raises ValueError, KeyError or TypeError for a line that is
+    not torn. `again`: end of the message, which says how to replace that line: `the episode is played anew`.
     """
     offset = 0
     try:
@@ -53,21 +53,21 @@ def located_lines(path: Path, again: str, read: Callable[[bytes], T]) -> Iterato
 
 
 def read_lines(path: Path, again: str, read: Callable[[bytes], T]) -> Iterator[T]:
-    """Yield the result of `read` for every whole line, as `located_lines`."""
-    return (value for _, _, value in located_lines(path, again, read))
+    """Yield the result of `read` for every complete line, as `locate_lines`."""
+    return (value for _, _, value in locate_lines(path, again, read))
 
 
 class LineFile:
-    """The only writer of such a file."""
+    """Writer of a file of JSON lines; there must be only one."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file: IO[bytes] | None = None
 
     def drop_torn_line(self) -> None:
-        """Cut off an unfinished last line. A complete one without newline is kept.
+        """Remove a torn last line. A valid last line without newline stays.
 
-        Raises UserError if the file cannot be read.
+        Raise UserError if the file cannot be read.
         """
         try:
             data = read_bytes(self.path)
@@ -91,9 +91,9 @@ class LineFile:
             os.fsync(file.fileno())
 
     def append(self, value: Mapping[str, Any]) -> None:
-        """Write one line durably. A failed write leaves no partial line.
+        """Write one line and sync it to disk. A failed write leaves no partial line.
 
-        Raises StoreError if the disk refuses, or if the file in the folder is no longer the open one.
+        Raise StoreError if writing fails, or if the file in the folder is no longer the open file.
         """
         line = redact(json.dumps(value, ensure_ascii=True, separators=(",", ":"))).encode() + b"\n"
         size: int | None = None
@@ -112,19 +112,19 @@ class LineFile:
                 with contextlib.suppress(OSError):
                     os.ftruncate(descriptor, size)
             before = (
-                "what was finished before is safe: free some space and run the same command again"
+                "all earlier lines are stored: free some disk space and run the same command again"
                 if self.path.parent.is_dir()
-                else "its folder is gone"
+                else "its folder no longer exists"
             )
             raise StoreError(f"cannot write {self.path}: {error.strerror}; {before}") from error
 
     def _require_in_place(self, descriptor: int) -> None:
-        """Check that nobody replaced the file: an editor or a sync tool may, and the open file is then in no folder."""
+        """Check that nobody has replaced the file, for example an editor or a sync tool."""
         there = self.path.stat() if self.path.exists() else None
         if there is None or not os.path.samestat(os.fstat(descriptor), there):
             raise StoreError(
-                f"{self.path} was {'removed' if there is None else 'replaced'} while this command wrote to it: only "
-                "what is in the folder now is kept; the same command makes the rest again"
+                f"{self.path} was {'removed' if there is None else 'replaced'} while this command wrote to it: later "
+                "lines are lost; run the same command again to repeat the missing work"
             )
 
     def close(self) -> None:

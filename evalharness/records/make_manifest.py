@@ -1,4 +1,4 @@
-"""The description of a run, sufficient to decide later whether two runs may be compared."""
+"""Make the manifest of a run: it describes the run, so that anybody can decide whether two runs are comparable."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from evalharness.records.stored import SCHEMA
 from evalharness.suites.draws import draw_facts, expected_tasks
 
 _PACKAGES = ("aiohttp", "gymnasium", "numpy")
-"""Distributions that every run depends on; environments add theirs (`EnvSpec.packages`)."""
+"""Packages that every run depends on; environments add their own (`EnvSpec.packages`)."""
 
 
 def _package_version(name: str) -> str | None:
@@ -33,7 +33,7 @@ def _package_version(name: str) -> str | None:
 
 
 def git_revision() -> str | None:
-    """Return the harness's revision, with `+changes` if its tree is not clean; None outside a checkout."""
+    """Return the harness's git revision, with `+changes` if files have changed; None outside a checkout."""
     root = checkout()
     if not (root / ".git").exists():
         return None
@@ -56,7 +56,7 @@ def make_identity(
     prompts: Mapping[str, str],
     model: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return what must be equal for a run to continue. `options`: as of `RunConfig.identity`; the others by family."""
+    """Return a run's identity. `options`: of `RunConfig.identity`. `tasks`, `turn_limits`, `prompts`: by family."""
     fewer_turns = {f: turn_limits[f] for f in tasks if turn_limits[f] != options["max_turns"]}
     return {
         "config": dict(options),
@@ -68,7 +68,7 @@ def make_identity(
 
 
 def by_family(tasks: Sequence[Task]) -> dict[str, list[Task]]:
-    """Map each family to its tasks, in order."""
+    """Group tasks by family, in order."""
     families: dict[str, list[Task]] = {}
     for task in tasks:
         families.setdefault(task.family, []).append(task)
@@ -84,9 +84,9 @@ def make_manifest(
     data: Path | None = None,
     subset: Mapping[str, int] | None = None,
 ) -> Manifest:
-    """Make a run's manifest. `identity` must be equal for a run to continue; `sessions` describes each start.
+    """Make a run's manifest. Continuing a run requires an equal `identity`; `sessions` describes each start.
 
-    `prompts`: family -> SHA-256 of the file; `model`: as in `models.opened.Prepared.identity`.
+    `prompts`: family -> SHA-256 of the prompt file. `model`: from `models.opened.Prepared.identity`.
     """
     families = by_family(tasks)
     facts = _suite_facts(config, {family: specs[family] for family in families}, data)
@@ -138,8 +138,8 @@ def make_manifest(
 
 
 def _suite_facts(config: RunConfig, specs: Mapping[str, EnvSpec], data: Path | None) -> dict[str, Any]:
-    """Return how many tasks the whole families have, and what few families have: own names for scores, drawn tasks,
-    facts about the tasks' data."""
+    """Return the number of tasks of each whole family. For families that have them, also return: own names of scores,
+    the draw of tasks, and facts about the tasks' data."""
     suite, seed, questions = (
         config.selection.suite, config.selection.suite_seed, config.selection.questions,
     )  # fmt: skip

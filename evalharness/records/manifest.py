@@ -1,4 +1,4 @@
-"""`manifest.json`: what a run is, and each time that it was played."""
+"""Define `manifest.json`: the identity of a run, and its starts."""
 
 from __future__ import annotations
 
@@ -15,86 +15,86 @@ from evalharness.records.stored import SCHEMA, Count, Counts, Limit, Stored
 
 
 class AgentIdentity(Stored):
-    """Which agent acted."""
+    """Identity of the agent."""
 
     name: str
-    """As its class calls itself."""
+    """Name of the agent, as defined in its class."""
     version: int
-    """What the agent's class says of itself."""
+    """Version of the agent, as defined in its class."""
     options: dict[str, Any]
-    """All of its options, those left at their defaults included."""
+    """All options of the agent, including defaults."""
     code_sha256: str | None = None
-    """SHA-256 of the agent's program: the file or package that holds its class, and all imported code that is not an
-    installed package. None for the harness's own agents."""
+    """SHA-256 of the agent's program: the file or package of its class, and all imported code except installed
+    packages. None for the harness's own agents."""
     command_sha256: dict[str, str] | None = None
-    """Of `--agent-command`: word -> SHA-256 of the file, folder or module that it names, with what that imports."""
+    """Word of `--agent-command` -> SHA-256 of the file, folder or module that it names, including its imports."""
     not_checked: list[str] | None = None
-    """Programs and files whose changes are not noticed."""
+    """Programs and files without a hash; their changes are not detected."""
 
 
 class ProtocolIdentity(Stored):
-    """Which other group's protocol was followed."""
+    """Identity of another group's protocol."""
 
     name: str
-    """As its file says."""
+    """Name of the protocol, as in its file."""
     sha256: str
-    """Of its file."""
+    """SHA-256 of the protocol's file."""
     texts: str | None = None
-    """The protocol whose authors' prompt texts were read; their hash is in the hash of the prompts."""
+    """Protocol whose original prompt texts were used; the hash of the prompts includes these texts."""
     own_words: bool = False
-    """Its authors' prompt texts were replaced by our wording."""
+    """Whether our wording replaced the authors' prompt texts."""
     score: Literal["success", "progress", "none"]
-    """`success`, `progress` or `none`: which rate is its own number."""
+    """The rate that the protocol reports: `success`, `progress` or `none`."""
     draw: Limit | None = None
-    """Games that it draws with repetition."""
+    """Number of games that the protocol draws with replacement."""
     changed: dict[str, Any] = Field(default={})
-    """Options that were not as it says -> what it says."""
+    """Option that the user has changed -> its value in the protocol."""
 
 
 class RunOptions(Stored):
-    """The options that results depend on, by the names of `config.yaml` (its `draw` is `sample` here); those named here
-    and every other one."""
+    """The options that results depend on. Names are those of `config.yaml`, except that `draw` is `sample` here. An
+    option may also be missing from this list."""
 
     suite_seed: SuiteSeed
-    """Which draw of an open suite; 0 is the one that comes with the harness."""
+    """Seed of an open suite; 0 is the suite that comes with the harness."""
     samples: Samples
-    """Attempts at each task."""
+    """Number of attempts at each task."""
     max_turns: Turns
-    """Turns of an episode at most; families with fewer are in `turn_limits`."""
+    """Turn limit of an episode; families with a smaller limit are in `turn_limits`."""
     max_tokens: int | None = None
-    """Tokens of a reply at most; not there for a script."""
+    """Token limit of a reply; absent for a script."""
     temperature: Annotated[float, Field(ge=0)] | None
-    """None: the model's own recommendation."""
+    """None: the temperature that the model recommends."""
     seed: Annotated[int, Field(ge=0)] | None = None
-    """Of sampling and of random choices."""
+    """Seed of sampling and of random choices."""
     perturb: str | None = None
-    """The perturbation of the action surface; from a file `NAME@` and its hash."""
+    """Perturbation of the action surface; for a perturbation from a file, `NAME@` and the file's hash."""
     own_perturbations: dict[str, OwnPerturbation] | None = None
-    """Definitions of perturbations from files, by name."""
+    """Name -> definition of a perturbation from a file."""
     action_interface: Literal["react", "tools"] | None = None
-    """`tools`; not there, or `react`: actions are a line of text."""
+    """`tools`: actions are tool calls. `react` or absent: actions are lines of text."""
     protocol: ProtocolIdentity | None = None
-    """Not there: the harness's own."""
+    """Another group's protocol; absent for the harness's own protocol."""
     agent: AgentIdentity | None = None
-    """Of agents other than `react` and `tools` without options."""
+    """The agent; absent for `react` and `tools` without options."""
     limit: int | None = None
-    """Only so many tasks of each family, the first."""
+    """Number of first tasks that are played in each family."""
     sample: int | None = None
-    """`--draw`: only so many tasks of each family, drawn with the suite's seed."""
+    """`--draw`: number of tasks that are drawn in each family with the suite's seed."""
     subset: int | None = None
-    """Only so many tasks, which stand for the whole held-out score."""
+    """Number of tasks that represent the whole held-out score."""
     tasks: str | None = None
-    """Which tasks were asked for."""
+    """Tasks that the user selected."""
     model: str | None = None
     """Path or name of the model; `endpoint` for every server that the user named."""
     lora: str | None = None
-    """Path or name of the adapter."""
+    """Path or name of the LoRA adapter."""
     engine: Literal["stock"] | None = None
-    """`stock`: ALFWorld was played by TextWorld, PDDL by pddlgym; not there: by our engines."""
+    """`stock`: TextWorld played ALFWorld, and pddlgym played PDDL. Absent: our engines played."""
     system: str | None = None
-    """The system message that replaced that of the prompt files."""
+    """System message that replaced the one of the prompt files."""
     shots: int | None = None
-    """Worked examples in the prompt."""
+    """Number of worked examples in the prompt."""
 
     @model_validator(mode="after")
     def _has_own_perturbations(self) -> RunOptions:
@@ -109,7 +109,7 @@ class RunOptions(Stored):
 
     @property
     def chosen_agent(self) -> ChosenAgent | None:
-        """Return the run's agent; None if exactly this agent is not installed, so its messages cannot be rebuilt."""
+        """The run's agent; None if exactly this agent is not installed, so that its messages cannot be rebuilt."""
         if self.agent is None:
             return find_agent(self.agent_name)
         return find_recorded_agent(
@@ -117,162 +117,160 @@ class RunOptions(Stored):
         )
 
     @property
-    def protocol_said(self) -> str | None:
-        """Return name, wording and the user's changes for tables; None for the harness's own protocol."""
+    def protocol_text(self) -> str | None:
+        """Name, wording and changed options of the protocol, for tables; None for the harness's own protocol."""
         if (protocol := self.protocol) is None:
             return None
         whole = self.to_json()
-        played = {
+        options = {
             **whole,
             **{f"agent_option.{k}": v for k, v in (whole.get("agent") or {}).get("options", {}).items()},
         }
-        played["agent"] = self.agent_name
-        changed = [f"{name}={played.get(name)}, not {value}" for name, value in protocol.changed.items()]
+        options["agent"] = self.agent_name
+        changed = [f"{name}={options.get(name)}, not {value}" for name, value in protocol.changed.items()]
         marks = [*(["our wording"] if protocol.own_words else []), *changed]
         return protocol.name + (f" ({'; '.join(marks)})" if marks else "")
 
     @property
     def played_as(self) -> str:
-        """Return the name in tables with other runs: the protocol, else the agent."""
-        return self.agent_said if (said := self.protocol_said) is None else f"protocol {said}"
+        """The protocol, or else the agent, for tables of several runs."""
+        return self.agent_text if (protocol := self.protocol_text) is None else f"protocol {protocol}"
 
     @property
-    def agent_said(self) -> str:
-        """Return name and options for tables."""
+    def agent_text(self) -> str:
+        """Name and options of the agent, for tables."""
         options = self.agent.options if self.agent is not None else {}
-        said = ", ".join(f"{name}={value}" for name, value in options.items())
-        return f"{self.agent_name} ({said})" if said else self.agent_name
+        listed = ", ".join(f"{name}={value}" for name, value in options.items())
+        return f"{self.agent_name} ({listed})" if listed else self.agent_name
 
 
 class Identity(Stored):
-    """All that results depend on. A run is continued only while it stays equal; only more samples and more
-    tasks may join."""
+    """Everything that results depend on. A run continues only with an equal identity; it may add samples or tasks."""
 
     config: RunOptions
     """The options that results depend on."""
     model: dict[str, Any]
-    """Which model answered: `kind` (`vllm`, `endpoint`, `scripted`, `external`), and what tells models of that kind
-    apart."""
+    """The model: `kind` (`vllm`, `endpoint`, `scripted`, `external`), and facts that identify a model of that kind."""
     tasks_sha256: dict[str, str]
     """Family -> SHA-256 of its tasks."""
     prompts_sha256: dict[str, str]
     """Family -> SHA-256 of its prompt file."""
     turn_limits: dict[str, Turns] = Field(default={})
-    """Family -> turns of its episodes at most, of families that have fewer than `config.max_turns`."""
+    """Family -> turn limit, for families with a smaller limit than `config.max_turns`."""
 
 
 class Operation(Stored):
-    """How a start worked; results do not depend on it."""
+    """Settings of a start that results do not depend on."""
 
     concurrency: int | None = None
-    """Episodes in flight at most, where the user set it."""
+    """Maximum number of concurrent episodes, if the user set it."""
     workers: dict[str, int] = Field(default={})
-    """Family -> processes, where the user set it."""
+    """Family -> number of environment processes, if the user set it."""
     endpoints: Annotated[tuple[str, ...], Field(strict=False)] = ()
-    """Addresses of the model's servers that the user named."""
+    """Addresses of model servers that the user named."""
     replicas: int | None = None
-    """Servers of the model that were started."""
+    """Number of model servers that the run started."""
 
 
 class Policy(Stored):
-    """What was known of the model once it answered: of a vLLM its version, command line and devices."""
+    """Facts about the model that are known after its first reply; for vLLM also version, command line and devices."""
 
     answered_by: str | None = None
-    """The model that an endpoint's first reply names; replies that name another are refused."""
+    """Model name in an endpoint's first reply; later replies with another name are refused."""
     system_fingerprint: list[str] | None = None
-    """What the servers' first replies say of their configuration; replies with another one of vLLM are refused."""
+    """Fingerprints in the servers' first replies; if they are from vLLM, replies with another one are refused."""
     weight_version: str | None = None
-    """What the first reply says of the weights (SGLang); replies with another one are refused."""
+    """Weight version in the first reply (SGLang); later replies with another version are refused."""
     requests: list[dict[str, Any]] | None = None
-    """How servers were asked, each way once: sampling parameters, and whether they say what stopped a reply
+    """The distinct kinds of requests: sampling parameters, and whether the server reports what stopped a reply
     (`tells_stop`)."""
 
 
-class Start(Stored):
+class RunStart(Stored):
     """One start of the run."""
 
     started: Annotated[float, Field(ge=0, le=1e11)]
-    """Unix time."""
+    """Unix time of the start."""
     evalharness: str
-    """Version."""
+    """Version of the harness."""
     git: str | None = None
-    """Revision of the harness, with `+changes` where its tree was not clean; None outside a checkout."""
+    """Git revision of the harness, with `+changes` if files had changed; None outside a checkout."""
     python: str | None = None
-    """Version."""
+    """Version of Python."""
     platform: str | None = None
-    """System and processor, `linux x86_64`."""
+    """System and processor, for example `linux x86_64`."""
     packages: dict[str, str | None] | None = None
-    """Distribution -> version; None where it was not installed."""
+    """Package -> version; None if it was not installed."""
     operation: Operation = Operation()
-    """How it worked."""
+    """Settings that results do not depend on."""
     label: dict[str, str] | None = None
-    """What the user noted (`--label`)."""
+    """The user's labels (`--label`)."""
     policy: Policy | None = None
-    """None: nothing was played, or a script."""
+    """Facts about the model. None: nothing was played, or a script played."""
     noticed: list[str] = Field(default=[])
-    """What its scores have to be read with, noticed while it played."""
+    """Warnings about the scores that appeared while the run was played."""
 
     @property
     def requests(self) -> list[dict[str, Any]]:
-        """Return how servers were asked."""
+        """The distinct kinds of requests of this start."""
         return (self.policy and self.policy.requests) or []
 
 
 class Draw(Stored):
-    """How many tasks were drawn from a suite that has more."""
+    """A random draw of tasks from a larger suite."""
 
     tasks: Count
-    """How many."""
+    """Number of drawn tasks."""
     seed: int
-    """Which ones."""
+    """Seed of the draw."""
 
 
 class FamilyScoreNames(Stored):
-    """What a family's own field calls the two rates, and further figures of it."""
+    """A family's own names of the two rates and of its other figures."""
 
     success: str = "success"
-    """Of the success rate."""
+    """Name of the success rate."""
     progress: str = "progress"
-    """Of the progress rate."""
+    """Name of the progress rate."""
     figures: dict[str, str] = Field(default={})
-    """Key in `figures` of an episode -> what tables call it."""
+    """Key in `figures` of an episode -> name in tables."""
 
 
 class Manifest(Stored):
-    """`manifest.json`."""
+    """Content of `manifest.json`."""
 
     schema_: int = Field(default=SCHEMA, alias="schema")
     """Version of this format."""
     digest: str
     """SHA-256 of the identity."""
     identity: Identity
-    """All that results depend on."""
+    """Everything that results depend on."""
     model_name: str
-    """What tables call the model."""
+    """Name of the model in tables."""
     suite: str
-    """`agentboard`, `open`, or what a family names."""
+    """`agentboard`, `open`, or a suite that a family defines."""
     counts: Counts
-    """Tasks of each family that the run plays."""
+    """Family -> number of tasks that the run plays."""
     expected: Counts
-    """Tasks of each family that a run over all of it plays."""
+    """Family -> number of tasks in the whole family."""
     held_out: Counts
-    """Tasks of each family of the held-out score, played or not."""
+    """Family of the held-out score -> number of tasks in the whole family."""
     titles: dict[str, str]
-    """Family -> the name a person reads."""
+    """Family -> title for people."""
     labels: dict[str, str]
-    """Family -> whose subgoal labels: `official`, `ours`, `simulator`, or several with a comma."""
-    sessions: Annotated[list[Start], Field(min_length=1)]
-    """Each time that it was played, the first one first."""
+    """Family -> source of its subgoal labels: `official`, `ours`, `simulator`, or several with commas."""
+    sessions: Annotated[list[RunStart], Field(min_length=1)]
+    """The starts of the run, in order of time."""
     scores: dict[str, FamilyScoreNames] = Field(default={})
-    """Of families that call their scores by names of their own."""
+    """Family -> its own names of the scores, if it has own names."""
     draw: dict[str, Draw] = Field(default={})
-    """Of families whose tasks were drawn."""
+    """Family -> draw, if its tasks were drawn."""
     subset: Counts = Field(default={})
-    """Of `--subset`: task id -> how many tasks of its family it stands for, family by family, easy ones first."""
+    """Task id of `--subset` -> number of tasks that it represents, family by family, easy tasks first."""
     provenance: dict[str, dict[str, Any]] = Field(default={})
-    """Family -> facts about the data that its tasks were made of."""
+    """Family -> facts about the data that its tasks were made from."""
     model_text: bool = True
-    """False in a folder that holds the actions without what the model wrote."""
+    """False if the folder contains the actions, but not the model's texts."""
 
     @model_validator(mode="after")
     def _is_one_run(self) -> Manifest:
@@ -291,34 +289,34 @@ class Manifest(Stored):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Return every option by name, to list or compare all of them."""
+        """Every option by name."""
         return self.config.to_json()
 
     @property
     def suite_name(self) -> str:
-        """Return `agentboard`, `open`, or `open, seed 3`."""
+        """Name of the suite: `agentboard`, `open`, or `open, seed 3`."""
         return self.suite + (f", seed {self.config.suite_seed}" if self.config.suite_seed else "")
 
     @property
     def turn_limits(self) -> dict[str, int]:
-        """Return the turn limit of every family that the run plays."""
+        """Family -> turn limit, for every family that the run plays."""
         return {
             family: self.identity.turn_limits.get(family, self.config.max_turns) for family in self.counts
         }
 
     @property
     def user_labels(self) -> dict[str, str]:
-        """Return the user's labels (`--label`) without the run's name; for a repeated key the last one."""
+        """The user's labels (`--label`) without the run's name. If a key was given twice, the later value counts."""
         return {key: value for key, value in self._every_label().items() if key != RUN_NAME}
 
     @property
     def run_name(self) -> str | None:
-        """Return the name that the user gave the run (`--name`)."""
+        """Name that the user gave to the run (`--name`)."""
         return self._every_label().get(RUN_NAME)
 
     @property
-    def shown_name(self) -> str:
-        """Return the run's name, else the model's."""
+    def display_name(self) -> str:
+        """Name of the run, or else of the model."""
         return self.run_name or self.model_name
 
     def _every_label(self) -> dict[str, str]:
@@ -326,12 +324,12 @@ class Manifest(Stored):
 
     @property
     def tells_stop(self) -> bool:
-        """Return whether every server reported which stop sequence had ended a reply. Runs without this record count
-        as yes: a script needs no stop sequence."""
+        """Whether every server reported which stop sequence ended a reply. True if nothing is recorded: a script needs
+        no stop sequence."""
         return all(way.get("tells_stop", True) for start in self.sessions for way in start.requests)
 
     def with_model_facts(self, facts: Mapping[str, Any]) -> Manifest:
-        """Add the facts about the last start's model, which are known once it answers."""
+        """Return the manifest with facts about the model added to the last start."""
         *earlier, last = self.sessions
         last = last.model_copy(update={"policy": Policy.of(dict(facts))})
         return self.model_copy(update={"sessions": [*earlier, last]})

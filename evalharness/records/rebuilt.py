@@ -1,4 +1,4 @@
-"""Rebuild a recorded episode from its agent's view: every request is made and every reply read again. Pure."""
+"""Replay a recorded episode through its agent: make every request and read every reply again."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from evalharness.records.episode import Episode, FurtherCall, Turn
 class RebuiltTurn:
     turn: Turn
     requests: tuple[Request, ...]
-    """The turn's requests; the one for the action is last."""
+    """Requests of the turn; the last one asks for the action."""
     sent: tuple[str, ...]
     """Hash of each request's messages, as in `Turn.sent` and `FurtherCall.sent`."""
     parsed: ParsedReply
     correction: str
-    """The observation if the reply has no action; else empty."""
+    """Observation for a reply without an action; empty for other replies."""
     said: ModelReply
 
     @property
-    def sent_otherwise(self) -> bool:
-        """Return whether other messages were sent than the agent makes; false for a record without hashes."""
+    def has_other_messages(self) -> bool:
+        """Whether the recorded messages differ from those that the agent makes; false for a record without hashes."""
         recorded = [*(call.sent for call in self.turn.further), self.turn.sent]
         return any(known not in (None, sent) for known, sent in zip(recorded, self.sent, strict=True))
 
 
 class NotRebuiltError(ValueError):
-    """The agent does not reproduce the recorded course of events."""
+    """The agent does not reproduce the recorded episode."""
 
 
 def episode_start(
@@ -44,7 +44,7 @@ def episode_start(
     *,
     keep_thinking: bool,
 ) -> EpisodeStart:
-    """`prompt`: of the episode's kind, in its words."""
+    """Return the start of the recorded episode. `prompt`: prompt file for the episode's kind and perturbation."""
     return EpisodeStart(
         episode.task_id, episode.family, episode.kind, episode.goal, episode.first_observation, max_turns,
         prompt, actions, episode.first_valid_actions, keep_thinking,
@@ -54,25 +54,25 @@ def episode_start(
 def rebuild(
     agent: Agent, start: EpisodeStart, episode: Episode, *, compare: bool = False
 ) -> Iterator[RebuiltTurn]:
-    """Yield the episode's turns. `compare`: the calls of an unfinished turn must also be as recorded.
+    """Yield the episode's turns. `compare`: also compare the messages of an unfinished turn with the record.
 
-    Raises NotRebuiltError, and AgentFaultError if the agent fails.
+    Raise NotRebuiltError if the replay differs from the record, AgentFaultError if the agent fails.
     """
     guarded = Guarded(agent)
     guarded.start(start)
     yield from _turns(guarded, episode)
-    _go_through(guarded, episode, episode.further, compare)
+    _replay_calls(guarded, episode, episode.further, compare)
 
 
-def _go_through(guarded: Guarded, episode: Episode, calls: Sequence[FurtherCall], compare: bool) -> None:
-    """Replay the calls of a turn that the full context left without an action."""
+def _replay_calls(guarded: Guarded, episode: Episode, calls: Sequence[FurtherCall], compare: bool) -> None:
+    """Replay the calls of an unfinished turn: the context was full, so it has no action."""
     for position, call in enumerate(calls):
         _request(guarded, episode, len(episode.turns) + 1, position)
         if compare and call.sent not in (None, guarded.sent):
             raise NotRebuiltError(f"the messages of call {position + 1} after the last turn differ")
         if guarded.read(reply_of(call)) is not None:
             raise NotRebuiltError(f"call {position + 1} after the last turn is read as an action")
-    if _count_dropped(episode, len(episode.turns) + 1, len(calls)):  # before a request that still did not fit
+    if _count_dropped(episode, len(episode.turns) + 1, len(calls)):  # the next request still did not fit
         _request(guarded, episode, len(episode.turns) + 1, len(calls))
 
 
@@ -97,7 +97,7 @@ def _turns(guarded: Guarded, episode: Episode) -> Iterator[RebuiltTurn]:
 
 
 def _request(guarded: Guarded, episode: Episode, turn: int, call: int) -> Request:
-    """Make the request after as many shortenings as recorded."""
+    """Make a request, and shorten the conversation as recorded."""
     request = guarded.request()
     if dropped := _count_dropped(episode, turn, call):
         _shorten(guarded, dropped)
@@ -110,7 +110,7 @@ def _count_dropped(episode: Episode, turn: int, call: int) -> int:
 
 
 def _shorten(guarded: Guarded, dropped: int) -> None:
-    """Shorten as often as the loop did: a record only has the sum before each request."""
+    """Shorten the conversation until it lacks `dropped` turns; the record only has this sum for each request."""
     gone = 0
     while gone < dropped:
         try:
@@ -118,11 +118,11 @@ def _shorten(guarded: Guarded, dropped: int) -> None:
         except ContextFullError:
             break
     if gone != dropped:
-        raise NotRebuiltError(f"{dropped} turns were left out, and the agent leaves out {gone}")
+        raise NotRebuiltError(f"{dropped} turns were dropped, but the agent now drops {gone}")
 
 
 def reply_of(call: Turn | FurtherCall) -> ModelReply:
-    """Return a recorded reply as the agent was given it."""
+    """Return a recorded reply in the form that the agent received."""
     reasoning = call.reasoning
     if (block := reasoning_in(call.reply)) and reasoning.endswith(block):
         reasoning = reasoning.removesuffix(block).strip()

@@ -1,13 +1,13 @@
-"""The run folder: append, read back, verify, compact. One writer at a time.
+"""Read and write a run folder. One process writes at a time.
 
-| file | what it holds |
+| file | content |
 |---|---|
-| `manifest.json` | what the run is: configuration, digest, versions, content hashes, model identity, seeds |
-| `config.yaml` | every option as it was resolved |
-| `episodes.jsonl` | one finished episode a line, flushed and synced before the next |
-| `errors.jsonl` | infrastructure failures, each try |
-| `server.log`, `workers.log` | what the model server and the simulators printed |
-| `handouts.jsonl`, `agent.log` | of agents from outside: each hand-out, and what their processes printed |
+| `manifest.json` | description of the run: configuration, digest, versions, content hashes, model identity, seeds |
+| `config.yaml` | value of every option |
+| `episodes.jsonl` | one finished episode per line, synced to disk before the next one |
+| `errors.jsonl` | every failed try (infrastructure failures) |
+| `server.log`, `workers.log` | output of the model server and of the simulators |
+| `handouts.jsonl`, `agent.log` | for external agents: the tasks given to them, and the output of their processes |
 | `summary.json` | the scores |
 | `episodes.parquet`, `turns.parquet` | the same episodes for analysis |
 """
@@ -35,17 +35,17 @@ from evalharness.records.files import MANIFEST as MANIFEST
 from evalharness.records.files import STUDY
 from evalharness.records.files import SUMMARY as SUMMARY
 from evalharness.records.identity import changes, digest, other_answerers, with_words_of
-from evalharness.records.lines import LineFile, located_lines, read_lines
+from evalharness.records.lines import LineFile, locate_lines, read_lines
 from evalharness.records.manifest import Manifest
 from evalharness.records.stored import Count, Stored, refuse_later
 
 EpisodeKey = tuple[str, int]
-"""(task id, sample): identifies an episode within a run. Everything else, such as the model, the prompt, the sampling
-and the perturbation, belongs to the run and is in its manifest."""
+"""(task id, sample): identifies an episode within a run. Model, prompt, sampling and perturbation are the same for the
+whole run; its manifest contains them."""
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Replace `path` as a whole or not at all."""
+    """Replace the content of `path`; if writing fails, the old content stays."""
     try:
         write_whole(path, text)
     except OSError as error:
@@ -65,19 +65,19 @@ def _read_failure(line: bytes) -> dict[str, Any]:
 
 
 def read_failures(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield every failed try of a run, as `read_lines`."""
+    """Yield every failed try of a run; errors as in `read_lines`."""
     return read_lines(folder / ERRORS, "failed episodes are tried again", _read_failure)
 
 
-def located_episodes(folder: Path) -> Iterator[tuple[int, Episode]]:
-    """Yield (offset of its line, episode) for every finished episode of a run folder, in the order of finishing.
+def locate_episodes(folder: Path) -> Iterator[tuple[int, Episode]]:
+    """Yield (offset of the line, episode) for every finished episode of a run folder, in the order of finishing.
 
-    As `located_lines`; but a repeated episode counts once, by its first line, and a DamageWarning reports it.
+    Errors are those of `locate_lines`. If an episode is stored twice, skip the second and warn with a DamageWarning.
     """
     path = folder / EPISODES
     first: dict[EpisodeKey, int] = {}
     again: list[str] = []
-    for number, offset, episode in located_lines(path, "the episode is played anew", read_episode):
+    for number, offset, episode in locate_lines(path, "the episode is played anew", read_episode):
         key = (episode.task_id, episode.sample)
         if key in first:
             again.append(f"line {number} repeats {key[0]}, sample {key[1]}, of line {first[key]}")
@@ -94,13 +94,13 @@ def located_episodes(folder: Path) -> Iterator[tuple[int, Episode]]:
 
 
 def read_episodes(folder: Path) -> Iterator[Episode]:
-    """Yield the finished episodes of a run folder in the order of finishing, each once (`located_episodes`)."""
-    for _, episode in located_episodes(folder):
+    """Yield the finished episodes of a run folder in the order of finishing, each once (`locate_episodes`)."""
+    for _, episode in locate_episodes(folder):
         yield episode
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Raises UserError if `folder` holds no run, or a damaged manifest."""
+    """Read the manifest of a run folder. Raise UserError if `folder` has no run, or if the manifest is damaged."""
     path = folder / MANIFEST
     try:
         stored = read_object(read_bytes(path))
@@ -111,11 +111,11 @@ def read_manifest(folder: Path) -> Manifest:
         return manifest
     except (FileNotFoundError, NotADirectoryError):
         why = (
-            f"holds a study; name one of its runs: {folder}/RUN"
+            f"contains a study; name one of its runs: {folder}/RUN"
             if (folder / STUDY).is_file()
             else f"is not a run folder: it has no {MANIFEST}"
             if folder.exists()
-            else "is not there"
+            else "does not exist"
         )
         raise UserError(f"{folder} {why}") from None
     except OSError as error:
@@ -127,13 +127,13 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 _LEFT_BEHIND = re.compile(r"\.lock|\..*\.tmp|server(-\d+)?\.log|workers\.log|episodes\.jsonl")
-"""Files that a run killed before writing its manifest can have left in its folder."""
+"""Files that a run may leave in its folder if it is killed before it has written its manifest."""
 
 
 def require_own_folder(folder: Path, mark: str, expected: Collection[str] = ()) -> None:
-    """Raises UserError unless `folder` is new, empty, or ours, with the file `mark` in it.
+    """Raise UserError unless `folder` is new, empty, or contains the file `mark`, which shows that it is ours.
 
-    `expected`: names that may exist besides what a killed run leaves.
+    `expected`: names of files that are allowed, besides those of a killed run.
     """
     try:
         if not folder.exists() or (folder / mark).exists():
@@ -156,21 +156,21 @@ def require_own_folder(folder: Path, mark: str, expected: Collection[str] = ()) 
 
 
 def require_no_links(folder: Path) -> None:
-    """Raises UserError if a folder for writing contains a link: its author would choose where we write."""
+    """Raise UserError if the folder contains a link: writing through a link could change a file elsewhere."""
     links: list[Path] = []
-    with contextlib.suppress(OSError):  # which `require_own_folder` reports
+    with contextlib.suppress(OSError):  # `require_own_folder` reports it
         links = sorted(entry for entry in folder.iterdir() if entry.is_symlink())
     if links:
         raise UserError(
-            f"{links[0]} is a link, and what is written there would go elsewhere; replace it by what it leads to, or "
-            "choose another folder"
+            f"{links[0]} is a link, so writing to it would change a file elsewhere; replace it by a copy of that file, "
+            "or choose another folder"
         )
 
 
 @contextlib.contextmanager
-def held_folder(folder: Path, mark: str) -> Iterator[None]:
-    """Hold the folder's lock. The folder is made if missing, and removed if it never got its file `mark`: a refused
-    run leaves nothing behind. Raises UserError."""
+def lock_folder(folder: Path, mark: str) -> Iterator[None]:
+    """Hold the folder's lock. Make the folder if it is missing. Remove a new folder that has no file `mark` at the end:
+    a refused run leaves nothing. Raise UserError if another process holds the lock."""
     created = [path for path in (folder, *folder.parents) if not path.exists()]
     other = f"another evalharness is writing to {folder}; wait for it, or choose another folder with -o DIR"
     with system_errors(f"cannot write to {folder}", "; choose another with -o DIR"):
@@ -186,16 +186,16 @@ def held_folder(folder: Path, mark: str) -> Iterator[None]:
         lock.close()
 
 
-_JOIN = "; more tasks join it where --tasks names its own, too"
+_JOIN = "; to add tasks, name the old tasks in --tasks, too"
 
 
 class RecordFolder:
-    """The only writer of a folder of JSON lines that can be continued. A context manager: it holds the folder's lock.
-    `RunStore` stores episodes in one; other work that proceeds call by call stores its records in another.
+    """Writer of a folder of JSON lines that can be continued. As a context manager it holds the folder's lock.
+    `RunStore` stores episodes; subclasses for other work store other records.
     """
 
     lines: tuple[str, ...] = ()
-    """The files of JSON lines; the first is the main one."""
+    """Names of the files of JSON lines; the first is the main file."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -205,7 +205,7 @@ class RecordFolder:
     def __enter__(self) -> Self:
         require_own_folder(self.folder, MANIFEST, self.lines)
         require_no_links(self.folder)
-        self._held.enter_context(held_folder(self.folder, MANIFEST))
+        self._held.enter_context(lock_folder(self.folder, MANIFEST))
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -214,15 +214,15 @@ class RecordFolder:
         self._held.close()
 
     def resume(self, manifest: Mapping[str, Any], smaller: Mapping[str, Any] | None = None) -> None:
-        """Load what an earlier start finished. Only cuts off a torn line. `smaller`: the identity of a run over fewer
-        of the same tasks, which may continue as this one.
+        """Load the records of earlier starts, and remove a torn line. `smaller`: identity of a run over a part of these
+        tasks; such a run may continue as this one.
 
-        Raises UserError with the differences if the folder holds a run of another configuration.
+        Raise UserError with the differences if the folder contains a run with another configuration.
         """
         if not (self.folder / MANIFEST).exists():
             if (self.folder / self.lines[0]).exists():
                 raise UserError(
-                    f"{self.folder} holds {self.lines[0]} but no {MANIFEST}; choose another folder with -o DIR"
+                    f"{self.folder} contains {self.lines[0]} but no {MANIFEST}; choose another folder with -o DIR"
                 )
             return
         earlier = self.manifest()
@@ -245,10 +245,10 @@ class RecordFolder:
         self.load()
 
     def load(self) -> None:
-        """Read the folder's content, once it is known that we may continue it."""
+        """Read the folder's content, after `resume` has checked that this run may continue it."""
 
     def manifest(self) -> dict[str, Any]:
-        """Return the manifest of an earlier start. Raises UserError if it is damaged."""
+        """Return the manifest of an earlier start. Raise UserError if it is damaged."""
         path = self.folder / MANIFEST
         try:
             manifest = read_json(path)
@@ -264,11 +264,11 @@ class RecordFolder:
         return dict(manifest)
 
     def begin(self, manifest: Mapping[str, Any]) -> None:
-        """Write the manifest; for a continued run, add this start to it (and additional samples)."""
+        """Write the manifest. For a continued run, add this start and the new number of samples."""
         path = self.folder / MANIFEST
         if path.exists():
             earlier = self.manifest()
-            # A run that continues with more tasks has other counts and descriptions.
+            # A run that continues with more tasks has new counts and descriptions.
             described = {key: manifest[key] for key in _OF_TASKS if key in manifest}
             manifest = {
                 **earlier,
@@ -280,7 +280,7 @@ class RecordFolder:
         self.write(manifest)
 
     def write(self, manifest: Mapping[str, Any]) -> None:
-        """Raises UserError if another model answers the last start than those before."""
+        """Write the manifest. Raise UserError if another model answers the last start than the earlier starts."""
         if changed := other_answerers(manifest["sessions"]):
             raise UserError(
                 f"the replies now name another model than those in {self.folder}:\n  "
@@ -290,20 +290,20 @@ class RecordFolder:
         write_atomically(self.folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
 
     def notice(self, text: str) -> None:
-        """Store a caveat about the scores with the last start."""
+        """Store a warning about the scores with the last start."""
         manifest = self.manifest()
         last = manifest["sessions"][-1]
         last["noticed"] = [*last.get("noticed", []), text]
         self.write(manifest)
 
     def append_line(self, name: str, value: Mapping[str, Any]) -> None:
-        """As `LineFile.append`."""
+        """Append a line to the file `name`; errors as in `LineFile.append`."""
         self._files[name].append(value)
 
     def append_failure(
         self, about: Mapping[str, Any], attempt: int, error: InfrastructureError, final: bool
     ) -> None:
-        """Record one failed try; `about` names its subject; `final` if it was given up."""
+        """Record one failed try. `about` identifies the work. `final`: there will be no other try."""
         self.append_line(
             ERRORS,
             {
@@ -319,11 +319,11 @@ class RecordFolder:
 
 
 _OF_TASKS = ("counts", "expected", "titles", "labels", "scores", "draw", "provenance")
-"""Keys of a manifest that follow from the tasks."""
+"""Keys of a manifest that depend on the tasks."""
 
 
 class RunStore(RecordFolder):
-    """The only writer of a run folder."""
+    """Writer of a run folder."""
 
     lines = (EPISODES, ERRORS)
 
@@ -338,7 +338,7 @@ class RunStore(RecordFolder):
         self.done = {(e.task_id, e.sample) for e in read_episodes(self.folder)}
 
     def note_labels(self, labels: Mapping[str, str]) -> None:
-        """Store the labels of a command that starts nothing because nothing is left to play, with the last start."""
+        """Add labels to the last start. A command does this if no episode is left to play."""
         manifest = read_manifest(self.folder)
         if labels.items() <= manifest.user_labels.items():
             return
@@ -348,7 +348,7 @@ class RunStore(RecordFolder):
         write_atomically(self.folder / MANIFEST, json.dumps(labelled.to_json(), indent=2) + "\n")
 
     def append(self, episode: Episode) -> None:
-        """Raises StoreError if the disk refuses."""
+        """Store a finished episode. Raise StoreError if writing fails."""
         key = (episode.task_id, episode.sample)
         if key in self.done:
             raise ValueError(f"episode {key} is already stored")

@@ -1,5 +1,5 @@
-"""A run folder's JSON file as a frozen model. Files may be damaged by an editor, a sync tool or a disk: the content
-becomes a valid model here, or a ValueError that names the place of the error in one line.
+"""Read a JSON file of a run folder as a frozen pydantic model. An editor, a sync tool or a disk may damage files: an
+invalid file raises a ValueError that names the position of the error in one line.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from evalharness.base.errors import UserError
 from evalharness.base.version import __version__
 
 SCHEMA = 1
-"""Of the manifests that this version writes, and the newest that it reads."""
+"""Version of the manifest format that this harness writes, and the newest version that it reads."""
 
 Count = Annotated[int, Field(ge=0, le=10**9)]
 Counts = dict[str, Count]
-"""By family."""
+"""Family -> count."""
 Limit = Annotated[int, Field(ge=1, le=10**6)]
 Rate = Annotated[float, Field(ge=0, le=1 + 1e-9)]
 """A fraction, 0..1."""
 Interval = Annotated[tuple[float, float], Field(strict=False)]
-"""Low and high end of a 95 % interval; of a rate fractions 0..1."""
+"""Low and high end of a 95 % interval; for a rate, both are fractions 0..1."""
 
 
 class Stored(BaseModel):
-    """Keys that this version does not know are kept: another version writes more. A key that was not given is not
-    written either, so that a file that was read is written again as it was."""
+    """Base class of such models. Reading a file and writing it again does not change it: unknown keys (of another
+    version) are kept, and keys that were not given are not written."""
 
     model_config = ConfigDict(
         extra="allow",
@@ -41,14 +41,14 @@ class Stored(BaseModel):
 
     @classmethod
     def of(cls, value: object) -> Self:
-        """Raises ValueError unless `value`, as JSON holds it, has this shape."""
+        """Validate a JSON value. Raise ValueError if it does not fit this model."""
         try:
             return cls.model_validate(value)
         except ValidationError as error:
             raise ValueError(why(error)) from None
 
     def given_fields(self) -> dict[str, Any]:
-        """Return the fields that were given, including unknown keys; nested models stay models."""
+        """Return the fields that were given, including unknown keys. Do not convert nested models."""
         return {
             name: value
             for name, value in self
@@ -60,11 +60,11 @@ class Stored(BaseModel):
 
 
 def refuse_later(path: Path, manifest: object) -> None:
-    """Raises UserError if a later version wrote `manifest` in a format that this one does not know."""
+    """Raise UserError if `manifest` has a newer format than this version knows."""
     schema = manifest.get("schema", SCHEMA) if isinstance(manifest, Mapping) else SCHEMA
     if isinstance(schema, int) and schema > SCHEMA:
         raise UserError(
-            f"{path} is of format {schema}, from a later version of evalharness; this one ({__version__}) reads "
+            f"{path} has format {schema}, from a later version of evalharness; this version ({__version__}) reads "
             f"formats up to {SCHEMA}: update evalharness"
         )
 
@@ -73,7 +73,7 @@ _LONGEST_NAME = 80
 
 
 def why(error: ValidationError) -> str:
-    """Return the first error, `identity.config.samples: input should be a valid integer`."""
+    """Return the first error as text: `identity.config.samples: input should be a valid integer`."""
     first = error.errors(include_url=False, include_input=False)[0]
     names = (str(part) if str(part).isprintable() else ascii(part) for part in first["loc"])
     key = ".".join(name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..." for name in names)

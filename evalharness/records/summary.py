@@ -1,4 +1,4 @@
-"""`summary.json`: the scores of a run, and what its last start took. Rates are fractions 0..1, times seconds."""
+"""Define `summary.json`: the scores of a run, and the times of its last start. Rates are 0..1, times in seconds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SCHEMA = 1
 
 
 class Rates(Stored):
-    """Of some tasks of a family; None where none of them was played."""
+    """The rates of some tasks of a family; None if none of the tasks was played."""
 
     success_rate: Rate | None
     """Share of episodes that solved their task by the suite's labels."""
@@ -22,70 +22,69 @@ class Rates(Stored):
 
 
 class Variance(Stored):
-    """How much of a rate's error is the tasks', how much the attempts'. Standard deviations and errors of rates."""
+    """The parts of a rate's error that come from the choice of tasks and from the attempts."""
 
     repeats: float
-    """Attempts at a task (harmonic mean over tasks)."""
+    """Number of attempts per task (harmonic mean over tasks)."""
     between_task: float
-    """Standard deviation of what the tasks would score in endless attempts."""
+    """Standard deviation of the tasks' scores with infinitely many attempts."""
     between_run: float
-    """Standard deviation of one attempt about its task's own mean."""
+    """Standard deviation of one attempt around its task's mean."""
     standard_error_tasks: float
-    """What other tasks add to the error of the rate."""
+    """Standard error from the choice of tasks."""
     standard_error_runs: float
-    """What attempting these tasks as often again adds."""
+    """Standard error from new attempts at the same tasks."""
 
 
 class Figure(Stored):
-    """A family's own figure: its mean over the episodes that have it."""
+    """A figure that the family defines: its mean over the episodes that have it."""
 
     n: Count
-    """Tasks."""
+    """Number of tasks."""
     mean: float
-    """Over the episodes."""
+    """Mean over the episodes."""
     ci95: Interval
     """95 % interval over tasks."""
 
 
 class Reference(Stored):
-    """What chance reaches on the tasks that were played, and what the best known plans reach; by `success_rate` and
-    `progress_rate`. None where it is not known."""
+    """Floor and ceiling of the played tasks, by `success_rate` and `progress_rate`; None for an unknown value."""
 
     floor: dict[str, float | None]
-    """Mean of a random choice among the valid actions."""
+    """Mean score of a random choice among the valid actions."""
     floor_se: dict[str, float | None]
-    """Standard error of the floor, of so many attempts."""
+    """Standard error of the floor, which comes from random attempts."""
     ceiling: dict[str, float]
-    """Mean of the best known plans within the turn limit."""
+    """Mean score of the best known plans within the turn limit."""
     chance_corrected: dict[str, float | None]
-    """(rate - floor) / (ceiling - floor): 0 is what chance gives, 1 what the best known plans give."""
+    """(rate - floor) / (ceiling - floor): 0 is the score of random actions, 1 that of the best known plans."""
     chance_corrected_ci95: dict[str, Interval | None]
-    """95 % interval, the floor's own error included."""
+    """95 % interval, which includes the error of the floor."""
 
 
 class Scores(Stored):
-    """Two rates over tasks, and what they are worth."""
+    """Two rates over tasks, with their uncertainty."""
 
     n: Count
-    """Tasks played."""
+    """Number of tasks played."""
     kinds: int | None = None
-    """How many kinds these are of."""
+    """Number of kinds among these tasks."""
     success_rate: Rate | None = None
     """Share of episodes that solved their task by the suite's labels."""
     success_rate_ci95: Interval | None = None
     """95 % interval over tasks."""
     success_rate_ci95_by_kind: Interval | None = None
-    """95 % interval for other kinds of tasks like these; None where all are of one kind."""
+    """95 % interval with kinds of tasks as units; None if all tasks have one kind."""
     success_rate_variance: Variance | None = None
-    """None where every task was attempted once."""
+    """None if every task was attempted once."""
     progress_rate: Rate | None = None
     """Mean progress at the last turn."""
     progress_rate_ci95: Interval | None = None
     """95 % interval over tasks."""
     progress_rate_ci95_by_kind: Interval | None = None
-    """As of the success rate."""
+    """Like `success_rate_ci95_by_kind`."""
     progress_rate_variance: Variance | None = None
-    """As of the success rate."""
+    """Like `success_rate_variance`."""
 
 
 class HeldOut(Scores):
@@ -93,210 +92,210 @@ class HeldOut(Scores):
 
 
 class Estimate(Stored):
-    """A score over tasks that stand for others."""
+    """A score that is estimated from a subset of the tasks."""
 
     n: Count
-    """Tasks played."""
+    """Number of tasks played."""
     stands_for: Count
-    """Tasks that they stand for."""
+    """Number of tasks that the subset represents."""
     success_rate: Rate
     """Estimated share of episodes that solve their task."""
     success_rate_ci95: Interval
-    """95 % interval for the rate over all of them."""
+    """95 % interval for the rate over all represented tasks."""
     progress_rate: Rate
     """Estimated mean progress."""
     progress_rate_ci95: Interval
-    """As of the success rate."""
+    """95 % interval for the progress over all represented tasks."""
 
 
 class KindScore(Rates):
-    """Of the tasks of one kind: a type of ALFWorld, a level of BabyAI, a domain of PDDL, a story of Jericho."""
+    """Rates of one kind of task: a type in ALFWorld, a level in BabyAI, a domain in PDDL, a story in Jericho."""
 
     n: Count
-    """Tasks."""
+    """Number of tasks."""
     success_rate_ci95: Interval
     """95 % interval over tasks."""
 
 
 class FamilyScore(Scores):
-    """Unweighted means over the episodes of a family. All but `n` and `episodes` is not there before the first one."""
+    """Unweighted means over a family's episodes. Before the first episode, only `n` and `episodes` are present."""
 
     episodes: Count
-    """Episodes played."""
+    """Number of episodes played."""
     progress_rate_bootstrap95: Interval | None = None
-    """95 % bootstrap over tasks, beside `progress_rate_ci95`."""
+    """95 % bootstrap interval over tasks, in addition to `progress_rate_ci95`."""
     grounding_accuracy: Rate | None = None
     """Mean share of turns whose action the environment could carry out."""
     grounding_accuracy_ci95: Interval | None = None
     """95 % interval over tasks."""
     solved_rate: Rate | None = None
-    """As `success_rate`, by the simulator's own verdict."""
+    """Success rate by the simulator's verdict instead of the labels."""
     success_by_trial: list[Rate] | None = None
-    """Share of the episodes solved within the first trial, within two, ...; only of an agent that tries again."""
+    """Share of episodes solved within one trial, two trials, ...; only for an agent with several trials."""
     openings: int | None = None
-    """How many different first views (goal and first observation) the tasks have."""
+    """Number of different starts (goal and first observation) among the tasks."""
     easy: Rates | None = None
-    """Of its easy tasks."""
+    """Rates of the easy tasks."""
     hard: Rates | None = None
-    """Of its hard tasks."""
+    """Rates of the hard tasks."""
     by_kind: dict[str, KindScore] | None = None
-    """Kind of task -> its rates; not there where all tasks are of one kind."""
+    """Kind of task -> its rates; absent if all tasks have one kind."""
     figures: dict[str, Figure] | None = None
-    """The family's own figures, 0..1; not there where it has none."""
+    """Figures that the family defines, 0..1; absent if there are none."""
 
 
 class FamilyRow(FamilyScore):
-    """A family of a run."""
+    """The results of one family in a run."""
 
     selected: Count
-    """Tasks that the run is to play."""
+    """Number of tasks that the run plays."""
     expected: Count
-    """Tasks of the whole family."""
+    """Number of tasks in the whole family."""
     episodes_selected: Count
-    """Episodes that the run is to play."""
+    """Number of episodes that the run plays."""
     infrastructure_failures: Count
-    """Episodes that were given up and have not been played since; excluded from scores."""
+    """Number of episodes that failed finally and have not been played since; scores exclude them."""
     cut_episodes: Count = 0
-    """Episodes whose beginning the server dropped without an error."""
+    """Number of episodes whose beginning the server dropped without an error."""
     mean_turns: float | None = None
-    """Turns of an episode; only of families whose scores go by names of their own."""
+    """Mean number of turns per episode; only for families with their own names of scores."""
     reference: Reference | None = None
-    """None unless every task that was played has a stored range of this turn limit."""
+    """None unless every played task has a stored range for this turn limit."""
 
 
 class TokenCounts(Stored):
-    """Sums over turns, as the server counts."""
+    """Sums of tokens over turns, as counted by the server."""
 
     prompt: int
-    """Read by the model."""
+    """Tokens that the model read."""
     completion: int
-    """Written by it."""
+    """Tokens that the model wrote."""
     reasoning: int
-    """Of the completion; 0 where the server does not count them."""
+    """Part of `completion`; 0 if the server does not count reasoning."""
 
 
 class ReplyTrouble(Stored):
-    """Something that nearly all replies have in common, or that none should have."""
+    """A problem of many replies, with a warning for the user."""
 
     turns: Count
-    """Replies."""
+    """Number of replies."""
     errors: Count
-    """Of them, with this trouble."""
+    """Number of replies with this problem."""
     causes: dict[str, Count]
-    """Cause, template token or refused action -> replies."""
+    """Cause, template token or refused action -> number of replies."""
     said: str
-    """One line for the person at the terminal."""
+    """The warning in one line."""
 
 
 class OutsideAgent(Stored):
-    """What agents from outside did beside acting, and what they say of themselves, which nothing checks."""
+    """Facts about external agents, and their own statements, which nobody checks."""
 
     stopped: dict[str, Count] = Field(default={})
-    """How an agent ended an episode before its end -> episodes; each counts as its failure."""
+    """How an agent ended an episode early -> number of episodes; each counts as a failure of the agent."""
     handed_out_again: Count = 0
-    """Episodes that were given to an agent more than once, after a failure of infrastructure."""
+    """Number of episodes that were given to an agent again after an infrastructure failure."""
     said_models: list[str] = Field(default=[])
-    """Names of the models that they say they used."""
+    """Names of the models that the agents report."""
     said_prompt_tokens: int | None = None
-    """Sum; None where none was said, as in the two below."""
+    """Sum of the prompt tokens that the agents report; None if they report none."""
     said_completion_tokens: int | None = None
-    """Sum."""
+    """Sum of the completion tokens that the agents report; None if they report none."""
     said_cost: float | None = None
-    """Sum, in their currency."""
+    """Sum of the costs that the agents report, in their currency; None if they report none."""
 
 
 class Server(Stored):
-    """What the model's servers said of themselves while the run was played."""
+    """Metrics of the model's servers while the run was played."""
 
     running_mean: float
-    """Requests at work."""
+    """Mean number of requests in progress."""
     waiting_mean: float
-    """Requests that wait inside the server."""
+    """Mean number of requests that wait inside the server."""
     kv_cache_usage_mean: float | None = None
-    """Share of the key-value cache in use, 0..1."""
+    """Mean share of the key-value cache in use, 0..1."""
     kv_cache_usage_peak: float
-    """The highest share in use, 0..1."""
+    """Highest share of the key-value cache in use, 0..1."""
     prefix_cache_hit_rate: float | None
     """Share of prompt tokens found in the prefix cache, 0..1; None before the first prompt."""
     preemptions: int | None = None
-    """Requests thrown out of a full key-value cache."""
+    """Number of requests that were removed from a full key-value cache."""
     prompt_tokens_per_s: float
-    """Tokens read during the start."""
+    """Tokens read per second."""
     generation_tokens_per_s: float
-    """Tokens written during the start."""
+    """Tokens written per second."""
     requests_s: float | None = None
-    """Time of all requests inside the server, queue included; the next three are parts of it."""
+    """Time of all requests inside the server; it includes `queue_s`, `prefill_s` and `decode_s`."""
     queue_s: float | None = None
-    """Waiting."""
+    """Time in the queue."""
     prefill_s: float | None = None
-    """Reading prompts."""
+    """Time for reading prompts."""
     decode_s: float | None = None
-    """Writing replies."""
+    """Time for writing replies."""
     prefix_cache_expected: float | None = None
-    """The hit rate that an episode's own earlier turns would give alone, 0..1."""
+    """Hit rate if only the earlier turns of the same episode were in the cache, 0..1."""
 
 
 class Event(Stored):
-    """A death or restart of a server."""
+    """A crash or restart of a server."""
 
     at_s: float
-    """Since it began to play."""
+    """Seconds since the start."""
     event: str
-    """One line for a person."""
+    """Description in one line."""
 
 
 class Concurrency(Stored):
-    """Episodes in flight allowed."""
+    """The allowed number of concurrent episodes."""
 
     final: int
-    """At the end."""
+    """Number at the end."""
     highest: int
-    """At most."""
+    """Highest number."""
     pinned: bool
-    """The user set it."""
+    """Whether the user set the number."""
 
 
 Bound = Literal["model", "environments", "longest_episode"]
-"""What a run cannot be faster than: the time at the model, in the simulators, of the longest episode."""
+"""Names of the lower bounds of a run's time: time at the model, in the simulators, or of the longest episode."""
 
 
 class Performance(Stored):
-    """Where a start's time went, and how near it came to the fastest it could have been."""
+    """The use of time of a start, and its efficiency compared with the fastest possible run."""
 
     efficiency: float | None
-    """Bound / wall time, 0..1."""
+    """Lower bound / wall time, 0..1."""
     bound: Bound
-    """The largest of `bounds_s`."""
+    """Name of the largest value in `bounds_s`."""
     bounds_s: dict[Bound, float] | None = None
-    """Times that no run can beat."""
+    """Lower bounds of the wall time."""
     time: dict[str, float]
-    """Shares of the episodes' time, together 1."""
+    """Activity -> its share of the episodes' time; the sum is 1."""
     episode_s: float | None = None
-    """Wall time of all episodes together."""
+    """Sum of the wall times of all episodes."""
     families: dict[str, dict[str, float]] | None = None
     """Family -> shares as in `time`."""
     client_cpu_s_per_turn: float | None = None
     """CPU time of the harness's own process."""
     environment_cpu_s: dict[str, float] | None = None
-    """Family -> CPU time of its processes, their start included."""
+    """Family -> CPU time of its processes, including their start."""
     workers: dict[str, int] | None = None
-    """Family -> processes."""
+    """Family -> number of processes."""
     concurrency: Concurrency | None = None
-    """Episodes in flight allowed."""
+    """Allowed number of concurrent episodes."""
     server: Server | None
-    """None where no server could be looked into."""
+    """None if no server reported metrics."""
     recycled_workers: int | None = None
-    """Processes that were replaced because they had grown."""
+    """Number of environment processes that were replaced because their memory had grown."""
     lost_workers: int | None = None
-    """Processes of environments that died, hung or raised; others took their place."""
+    """Number of environment processes that died, hung or failed, and were replaced."""
     overloads: int | None = None
-    """How often a server refused a request because it had too many."""
+    """Number of requests that a server refused because it had too many."""
     events: list[Event]
-    """Deaths and restarts of servers."""
+    """Crashes and restarts of servers."""
 
 
 class ProtocolNumber(Stored):
-    """What another group's protocol counts, over the run's games, each once."""
+    """The number that another group's protocol reports; each game of the run counts once."""
 
     score: str
     """`success` or `progress`."""
@@ -305,103 +304,103 @@ class ProtocolNumber(Stored):
     ci95: Interval
     """95 % interval over games."""
     games: Count
-    """Played, each counted once."""
+    """Number of games played."""
     drawn: Limit | None = None
-    """Games that the protocol draws with repetition."""
+    """Number of games that the protocol draws with replacement."""
     drawn95: Interval | None = None
-    """Where the rate of such a draw lies in 95 of 100 draws, of these very results."""
+    """Interval of the rate in 95 of 100 such draws from these results."""
 
 
 class RunScores(Stored):
-    """What the episodes of a run come to."""
+    """The results of a run's episodes."""
 
     schema_: int = Field(default=SCHEMA, alias="schema")
     """Version of this format."""
     run: str
-    """The folder, as it was given."""
+    """The run folder, as the user gave it."""
     suite: str
-    """`agentboard`, `open`, or what a family names."""
+    """`agentboard`, `open`, or a suite that a family defines."""
     labels: dict[str, str]
-    """Family -> whose subgoal labels, of families that do not have the official ones; `changed`: tasks of a published
-    suite that are not the published ones."""
+    """Family -> source of its subgoal labels, for families without official labels; with `changed` if tasks of a
+    published suite are not the published ones."""
     model: dict[str, Any]
-    """`name`, and what the manifest's identity says of the model."""
+    """`name`, and the model's identity from the manifest."""
     max_turns: int
-    """Turns of an episode at most; the largest of all families."""
+    """Largest turn limit of the families."""
     turn_limits: dict[str, int] | None = None
-    """Family -> turns at most, where families differ."""
+    """Family -> turn limit, if families differ."""
     scores: dict[str, FamilyScoreNames] | None = None
-    """Of families that call their scores by names of their own."""
+    """Family -> its own names of the scores, if it has own names."""
     draw: dict[str, Draw] | None = None
-    """Of families whose tasks were drawn from a larger suite."""
+    """Family -> draw, if its tasks were drawn from a larger suite."""
     max_tokens: int | None = None
-    """Tokens of a reply at most."""
+    """Token limit of a reply."""
     agent: str | None = None
-    """Name and options of the agent; not there for `react`."""
+    """Name and options of the agent; absent for `react`."""
     protocol: str | None = None
-    """Another group's protocol: its name, whose words, what the user said otherwise."""
+    """Another group's protocol: its name, its wording, and the options that the user has changed."""
     protocol_number: ProtocolNumber | None = None
-    """What that protocol's own way of counting makes of the run."""
+    """The number that this protocol reports for the run."""
     perturbation: str | None
-    """Of the action surface; None: the environments' own words."""
+    """Perturbation of the action surface; None: the environments' own words."""
     samples: Count
-    """Attempts at each task."""
+    """Number of attempts at each task."""
     families: dict[str, FamilyRow]
-    """Each family that the run plays."""
+    """Family -> its results."""
     held_out: HeldOut | None
     """None unless every held-out task was played."""
     held_out_estimate: Estimate | None = None
-    """With `--subset`: of the whole held-out score, once every task of the subset was played."""
+    """With `--subset`: the estimate of the whole held-out score, after every task of the subset was played."""
     pooled: Scores | None = None
-    """Where the held-out score is withheld: over all tasks of the run, each once; families are strata. Not there before
-    every episode was played, and of one family."""
+    """If the held-out score is withheld: rates over all tasks of the run, with families as strata. Absent for one
+    family, and until every episode was played."""
     held_out_withheld: str | None
-    """Why there is no held-out score."""
+    """Reason why there is no held-out score."""
     turns: Count
-    """Turns played."""
+    """Number of turns played."""
     format_error_turns: Count
-    """Turns with any format error."""
+    """Number of turns with a format error."""
     format_error_kinds: dict[str, Count] | None = None
-    """Kind -> turns that have it; a turn can have several."""
+    """Kind of format error -> number of turns that have it; a turn can have several kinds."""
     first_tasks_only: int | None = None
-    """`--limit`: only so many tasks of each family, the first."""
+    """`--limit`: number of first tasks that are played in each family."""
     sample: int | None = None
-    """`--draw`: only so many tasks of each family, drawn with `sample_seed`."""
+    """`--draw`: number of tasks that are drawn in each family with `sample_seed`."""
     sample_seed: int | None = None
-    """Of `sample`."""
+    """Seed of the draw in `sample`."""
     subset: int | None = None
-    """`--subset`: only so many tasks, which stand for the whole held-out score."""
+    """`--subset`: number of tasks that represent the whole held-out score."""
     tells_stop: bool | None = None
-    """Whether every server said which stop sequence had ended a reply."""
+    """Whether every server reported which stop sequence ended a reply."""
     trimmed_episodes: Count
-    """Episodes that outgrew the model's context and lost old turns."""
+    """Number of episodes that became longer than the context, so that old turns were dropped."""
     cut_from: Count | None = None
-    """The earliest turn from which a server had dropped an episode's beginning without an error."""
+    """Earliest turn at which a server had dropped an episode's beginning without an error."""
     context_full_episodes: Count | None = None
-    """Episodes that ended because the context was full."""
+    """Number of episodes that ended because the context was full."""
     content_filter_episodes: Count | None = None
-    """Episodes that ended because the server's filter of contents withheld a reply."""
+    """Number of episodes that ended because the server's content filter withheld a reply."""
     simulator_halted_episodes: Count | None = None
-    """Episodes that ended because their last action halted the simulator, each time that it was carried out."""
+    """Number of episodes that ended because their last action halted the simulator every time."""
     reasoning_truncated_turns: Count | None = None
-    """Turns that were cut off inside their reasoning."""
+    """Number of turns that were cut off inside their reasoning."""
     tokens: TokenCounts
-    """Of finished episodes."""
+    """Tokens of finished episodes."""
 
 
 class Timing(Stored):
-    """What only the start that played knows; it cannot be computed from the episodes."""
+    """Measurements of the last start that played an episode; they cannot be computed from the episodes."""
 
     wall_s: float | None = None
-    """The last start that played anything; so are the next three."""
+    """Wall time of this start."""
     sessions: int | None = None
-    """How many there had been."""
+    """Number of starts up to this one."""
     efficiency: float | None = None
-    """As in `performance`."""
+    """Efficiency of this start, as in `performance`."""
     performance: Performance | None = None
-    """Where its time went."""
+    """Use of time in this start."""
     stopped: str | None = None
-    """Why the run ended before every episode was tried."""
+    """Reason why the run ended before every episode was tried."""
 
     def with_end(self, stopped: str | None) -> Timing:
         """Add the reason why this start ended early."""
@@ -410,29 +409,29 @@ class Timing(Stored):
 
 
 class Summary(Timing, RunScores):
-    """`summary.json`."""
+    """Content of `summary.json`."""
 
     format_trouble: ReplyTrouble | None = None
-    """Where nearly every reply is a format error."""
+    """Present if nearly every reply has a format error."""
     refused_actions: ReplyTrouble | None = None
-    """Where the environment refuses nearly every action; the most frequent of them."""
+    """Present if the environment refuses nearly every action; `causes` lists the most frequent ones."""
     template_tokens: ReplyTrouble | None = None
-    """Where the server leaves tokens of the chat template in its replies."""
+    """Present if the server leaves tokens of the chat template in its replies."""
     unknown_marks: ReplyTrouble | None = None
-    """Set if replies hold an action inside tags with unknown names, which are treated as reasoning; `causes` lists
-    these tags."""
+    """Present if replies have an action inside tags with unknown names, which count as reasoning; `causes` lists the
+    tags."""
     outside: OutsideAgent | None = None
-    """Of agents from outside."""
+    """Facts about external agents."""
     made_from: str | None = None
-    """SHA-256 of the run's manifest and episodes and of the other keys."""
+    """SHA-256 of the run's manifest and episodes and of the summary's other keys."""
 
     @property
     def is_complete(self) -> bool:
-        """Return whether every selected episode was played."""
+        """Whether every selected episode was played."""
         return all(row.episodes == row.episodes_selected for row in self.families.values())
 
     @property
     def agent_always_exits(self) -> bool:
-        """Return whether the process of `--agent-command` ended before the episode in every episode."""
+        """Whether the process of `--agent-command` ended early in every episode."""
         exited = self.outside.stopped.get("exited", 0) if self.outside else 0
         return 0 < exited == sum(row.episodes for row in self.families.values())

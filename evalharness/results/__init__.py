@@ -1,1 +1,1 @@
-"""Numbers from records: scores, tables, comparisons, behaviour. No process, no network."""
+"""Compute scores, comparisons and behaviour from stored runs, and draw tables and pages. No process, no network."""

@@ -1,6 +1,6 @@
-"""Best-of-N: several samples of every task beside one greedy attempt. Numbers only; `report` draws them.
+"""Compute Best-of-N: compare several samples of every task with one greedy attempt. `report` prints the numbers.
 
-The table is that of AgentRefine (ICLR 2025): greedy, best of N, and their difference, a family a column pair.
+The table follows AgentRefine (ICLR 2025): greedy, best of N, and their difference, with two columns per family.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class TaskSamples:
-    """All samples of one task, and its greedy episode. Fractions 0..1."""
+    """All samples of one task, and its greedy episode. Rates are fractions 0..1."""
 
     task_id: str
     family: str
     samples: int
     successes: int
-    """Samples that solved the task."""
+    """Number of samples that solved the task."""
     best_progress: float
     mean_progress: float
     greedy_success: bool | None
@@ -43,18 +43,18 @@ class TaskSamples:
 
 @dataclass(frozen=True)
 class FamilyBest:
-    """One family, or the held-out score. Fractions 0..1, -1..1; measure -> value."""
+    """The results of one family, or of the held-out score. Each mapping is measure -> fraction (0..1 or -1..1)."""
 
     family: str
     n: int
-    """Tasks with every sample and the greedy episode."""
+    """Number of tasks that have every sample and the greedy episode."""
     greedy: Mapping[str, float]
     best: Mapping[str, float]
     delta: Mapping[str, float]
     delta_ci95: Mapping[str, tuple[float, float]]
-    """The interval of the test over tasks, as of two runs (docs/statistics.md)."""
+    """The interval of the paired test over tasks, as in a comparison of two runs (docs/statistics.md)."""
     one_sample: Mapping[str, float]
-    """Mean over single samples: what temperature alone does, without choosing the best."""
+    """Mean over single samples: the effect of the temperature, without choosing the best sample."""
 
 
 @dataclass(frozen=True)
@@ -64,18 +64,18 @@ class BestOfN:
     max_turns: int
     samples: int
     temperature: float | None
-    """None: the model's own recommendation."""
+    """None: the temperature that the model recommends."""
     perturbation: str | None
     titles: Mapping[str, str]
     families: tuple[FamilyBest, ...]
     tasks: tuple[TaskSamples, ...]
-    """Tasks whose samples are all there, sorted."""
+    """Tasks that have all N samples, sorted by id."""
     curves: tuple[Mapping[str, Any], ...]
     """Rows of `curves.best_of_k`."""
     notes: tuple[str, ...]
 
     def rows(self) -> list[dict[str, Any]]:
-        """The published table, percent: a row each for greedy, BoN and delta."""
+        """Return the rows of the published table in percent: greedy, BoN and delta."""
         rows = []
         for decoding in ("greedy", "BoN", "delta"):
             row: dict[str, Any] = {"method": self.model, "decoding": decoding}
@@ -108,7 +108,7 @@ def _task(task: TaskScore, greedy: ScoredRun) -> TaskSamples:
 
 
 def best_of_n(greedy: ScoredRun, samples: ScoredRun) -> BestOfN:
-    """Raises UserError if the two runs differ in tasks, protocol or model."""
+    """Compare the samples with the greedy run. Raise UserError if the runs differ in tasks, protocol or model."""
     _require_pair(greedy, samples)
     n = samples.samples
     tasks = [_task(each, greedy) for each in samples.tasks.values() if each.samples == n]
@@ -138,8 +138,8 @@ def best_of_n(greedy: ScoredRun, samples: ScoredRun) -> BestOfN:
 
 
 _MAY_DIFFER = frozenset({"model", "model_name", "temperature", "top_p", "samples", "seed", "tasks", "limit"})
-"""Options of a run that a greedy run and its samples need not share. The model is compared by its own identity; tasks
-that only one of them has played are left out, and content of tasks is compared task by task."""
+"""Options that may differ between the greedy run and the samples. The model is compared by its identity. Tasks that
+only one run has played are left out. The content of tasks is compared task by task."""
 _NAMES = {
     "suite_seed": "suite seed",
     "max_turns": "turn limit",
@@ -151,16 +151,17 @@ _NAMES = {
 def require_greedy(
     greedy: ScoredRun, config: Mapping[str, Any], model: Mapping[str, Any], prompts: Mapping[str, str]
 ) -> None:
-    """Raises UserError where `greedy` is no greedy run of the samples' protocol and model, naming every difference.
+    """Raise UserError if `greedy` is not a greedy run with the model and protocol of the samples.
 
-    `config`, `model`, `prompts` (family -> hash): the parts of a run's identity.
+    `config`, `model` and `prompts` (family -> hash) describe the samples. The message names every difference.
     """
     if greedy.manifest.identity.model != model:
         raise UserError(f"{greedy.folder} is a run of another model ({greedy.name})")
     differences = [
-        f"{_NAMES.get(key, key)} {_shown(greedy.config.get(key))} there, {_shown(config.get(key))} here"
+        f"{_NAMES.get(key, key)} {_option_text(greedy.config.get(key))} there, {_option_text(config.get(key))} here"
         for key in sorted(greedy.config.keys() | config.keys())
-        if key not in _MAY_DIFFER and _fixed(greedy.config.get(key)) != _fixed(config.get(key))
+        if key not in _MAY_DIFFER
+        and _without_free_options(greedy.config.get(key)) != _without_free_options(config.get(key))
     ]
     others = [
         greedy.titles.get(family, family)
@@ -171,24 +172,24 @@ def require_greedy(
         differences.append(f"other prompts for {', '.join(others)}")
     if differences:
         raise UserError(
-            f"{greedy.folder} does not follow the protocol of the samples: {'; '.join(differences)}; leave --greedy "
-            "out, and a greedy run is played"
+            f"{greedy.folder} does not follow the protocol of the samples: {'; '.join(differences)}; without --greedy "
+            "the command plays a greedy run"
         )
     if greedy.config["temperature"] != 0 or greedy.config["samples"] != 1:
         raise UserError(
-            f"{greedy.folder} is no greedy run (temperature {greedy.config['temperature']}, "
-            f"{greedy.config['samples']} samples of a task)"
+            f"{greedy.folder} is not a greedy run (temperature {greedy.config['temperature']}, "
+            f"{greedy.config['samples']} samples per task)"
         )
 
 
-def _fixed(option: Any) -> Any:
-    """An option without what greedy runs and samples may differ in: a protocol says which options were changed."""
+def _without_free_options(option: Any) -> Any:
+    """Remove the options that may differ from the changed options of a protocol; return other options unchanged."""
     if not isinstance(option, Mapping) or "changed" not in option:
         return option
     return {**option, "changed": {k: v for k, v in option["changed"].items() if k not in _MAY_DIFFER}}
 
 
-def _shown(value: object) -> str:
+def _option_text(value: object) -> str:
     return "none" if value in (None, "") else str(value)
 
 
@@ -236,7 +237,7 @@ def _family(family: str, strata: Sequence[Sequence[TaskSamples]]) -> FamilyBest:
 
 
 def _interval(strata: Sequence[Sequence[tuple[float, float]]]) -> tuple[float, float]:
-    """Return the interval of (best - greedy). It has a width even if no task differs."""
+    """Return the interval of (best - greedy). Its width is above 0 even if no task differs."""
     deltas = [[best - greedy for greedy, best in pairs] for pairs in strata]
     return stats.paired_interval(deltas, stats.permutation_test([d for stratum in deltas for d in stratum]))
 

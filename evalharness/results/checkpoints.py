@@ -1,5 +1,4 @@
-"""The checkpoints of a training run against each other: scores by step, and what choosing the best of them is worth.
-Numbers only; `report` draws them."""
+"""Compare the checkpoints of a training run: scores by step, and the best checkpoint. `report` prints the numbers."""
 
 from __future__ import annotations
 
@@ -11,14 +10,14 @@ from typing import Any
 from evalharness import stats
 from evalharness.base.errors import UserError
 from evalharness.results.comparison import require_comparable, subset_pairs
-from evalharness.results.difference import Difference, adjusted, difference_of, estimated_difference
+from evalharness.results.difference import Difference, adjust_p_values, difference_of, estimated_difference
 from evalharness.results.score import HELD_OUT, MEASURES, held_out_estimate, pooled_score
 from evalharness.results.scored_run import ScoredRun, TaskScore, common_tasks
 
 SCHEMA = 1
 ALL = "all"
-"""The score of runs without a held-out score: its estimate from `--subset` where all have one, else every task counts
-once."""
+"""Name of the main score if there is no held-out score. If all runs have the same complete `--subset`, it is the
+estimate of the held-out score; otherwise it is the mean over all tasks."""
 Rates = Mapping[str, Mapping[str, float]]
 
 
@@ -28,16 +27,16 @@ class Point:
 
     name: str
     x: float
-    """The checkpoint's step or epoch."""
+    """Step or epoch of the checkpoint."""
     folder: str
     n: int
-    """Tasks played."""
+    """Number of tasks played."""
     expected: int
     rates: Rates
     """Family, `held_out` or `all` -> measure -> rate."""
     ci95: Mapping[str, Mapping[str, tuple[float, float]]]
     against_first: Mapping[str, Difference] = field(default_factory=dict)
-    """Measure -> this checkpoint against the first, paired by task, of the `score` column."""
+    """Measure -> difference in the main score between this checkpoint and the first, paired by task."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Training:
 
     model: str
     axis: str
-    """`step` or `epoch`, or what `--x` named."""
+    """`step`, `epoch`, or the name given with `--x`."""
     suite: str
     max_turns: int
     titles: Mapping[str, str]
@@ -60,7 +59,7 @@ class Training:
     selected_on: str
     """The suite on which the best checkpoint was selected."""
     chosen_among: int
-    """Checkpoints that have been played on that suite."""
+    """Number of checkpoints that have been played on that suite."""
     notes: tuple[str, ...]
 
     @property
@@ -104,10 +103,10 @@ def training_of(
     by: str = "progress",
     select: Mapping[str, ScoredRun] | None = None,
 ) -> Training:
-    """`runs`: checkpoint -> its place on the axis and its run; `select`: checkpoint -> its run on the suite that the
-    best is chosen on, where that is another.
+    """Compare the runs of the checkpoints. `runs`: checkpoint -> (value on the axis, run). `select`: checkpoint -> run
+    on the suite that chooses the best checkpoint, if it is another suite.
 
-    Raises UserError where the runs are not of one protocol or not over the same tasks.
+    Raise UserError if the runs differ in protocol or tasks.
     """
     ordered = dict(sorted(runs.items(), key=lambda item: (item[1][0], item[0])))
     scored = {name: run for name, (_, run) in ordered.items()}
@@ -115,7 +114,7 @@ def training_of(
     require_comparable(list(scored.values()))
     choosing = scored if select is None else {name: select[name] for name in scored if name in select}
     if not choosing:
-        raise UserError("no checkpoint has been played on the suite that the best is to be chosen on")
+        raise UserError("no checkpoint has been played on the suite that selects the best checkpoint")
     require_comparable(list(choosing.values()))
     best = _choose(choosing, by)
     score, stands_for = _score_column(scored), _stands_for(scored.values())
@@ -151,7 +150,7 @@ def _title_of_all(runs: Sequence[ScoredRun]) -> str:
 
 
 def _stands_for(runs: Collection[ScoredRun]) -> Mapping[str, int]:
-    """Task id of `--subset` -> how many tasks it stands for; empty unless all runs have played the same one whole."""
+    """Return task id -> number of tasks that it represents; empty unless all runs have the same complete `--subset`."""
     subset = dict(next(iter(runs)).manifest.subset)
     estimated = all(
         run.manifest.subset == subset and held_out_estimate(run.by_family, subset, run.samples)
@@ -200,8 +199,8 @@ def _point(
     )
 
 
-def _counted(run: ScoredRun, score: str, among: Collection[str]) -> dict[str, list[TaskScore]]:
-    """The tasks of the score column, by family."""
+def _counted_tasks(run: ScoredRun, score: str, among: Collection[str]) -> dict[str, list[TaskScore]]:
+    """Return the tasks that the score counts, by family."""
     return {
         family: counted
         for family, tasks in run.family_tasks.items()
@@ -211,7 +210,7 @@ def _counted(run: ScoredRun, score: str, among: Collection[str]) -> dict[str, li
 
 
 def _common(runs: Sequence[ScoredRun]) -> set[str]:
-    """Tasks that every run has played. Raises UserError where one of them is not the same task in all."""
+    """Return the tasks that every run has played. Raise UserError if the content of a task differs between runs."""
     common = set.intersection(*(set(common_tasks(runs[0], run)) for run in runs))
     if not common:
         raise UserError("the checkpoints have no task in common; let the command finish them")
@@ -219,7 +218,7 @@ def _common(runs: Sequence[ScoredRun]) -> set[str]:
 
 
 def _choose(runs: Mapping[str, ScoredRun], by: str) -> str:
-    """Return the best checkpoint over the tasks that all have played."""
+    """Return the checkpoint with the best score over the tasks that all checkpoints have played."""
     common = _common(list(runs.values()))
     column, stands_for = _score_column(runs), _stands_for(runs.values())
     mean_weight = sum(stands_for.values()) / len(stands_for) if stands_for else 1.0
@@ -227,7 +226,7 @@ def _choose(runs: Mapping[str, ScoredRun], by: str) -> str:
     for name, run in runs.items():
         totals[name] = fmean(
             getattr(task, by) * stands_for.get(task.task_id, 1) / mean_weight
-            for tasks in _counted(run, column, common).values()
+            for tasks in _counted_tasks(run, column, common).values()
             for task in tasks
         )
     highest = max(totals.values())
@@ -237,15 +236,15 @@ def _choose(runs: Mapping[str, ScoredRun], by: str) -> str:
 def _test_against_first(
     runs: Mapping[str, ScoredRun], score: str, stands_for: Mapping[str, int]
 ) -> dict[str, dict[str, Difference]]:
-    """Checkpoint -> measure -> its test, corrected among the checkpoints, as `compare` does."""
+    """Test every checkpoint against the first, with Holm's correction. Return checkpoint -> measure -> test."""
     (_, first), *others = runs.items()
-    found = []
+    tests_of_runs = []
     for _, run in others:
         common = _common([first, run])
-        one, other = (_counted(each, score, common) for each in (first, run))
+        one, other = (_counted_tasks(each, score, common) for each in (first, run))
         pairs = {family: list(zip(one[family], other[family], strict=True)) for family in one}
         subset = subset_pairs(pairs, first, run) if stands_for else None
-        found.append(
+        tests_of_runs.append(
             [
                 estimated_difference(score, measure, subset, stands_for)
                 if subset
@@ -255,7 +254,7 @@ def _test_against_first(
         )
     return {
         name: {test.measure: test for test in tests}
-        for (name, _), tests in zip(others, adjusted(found), strict=True)
+        for (name, _), tests in zip(others, adjust_p_values(tests_of_runs), strict=True)
     }
 
 
@@ -266,9 +265,9 @@ def _notes(
     missing = [f"{p.name} {p.n}/{p.expected}" for p in points if p.n != p.expected]
     if missing:
         notes.append(
-            f"not every task was played: {', '.join(missing)}; tests are over the tasks that both have"
+            f"not every task was played: {', '.join(missing)}; tests use the tasks that both checkpoints have played"
         )
     unchosen = [name for name in scored if name not in choosing]
     if unchosen:
-        notes.append(f"not played on the suite that the best is chosen on: {', '.join(unchosen)}")
+        notes.append(f"not played on the suite that selects the best checkpoint: {', '.join(unchosen)}")
     return notes

@@ -1,4 +1,4 @@
-"""Two or more runs over the same tasks, paired by task: is the difference real? Numbers only; `report` draws them."""
+"""Test whether two or more runs differ, paired by task. `report` prints the numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evalharness.results.difference import (
     SAME,
     Difference,
     Pair,
-    adjusted,
+    adjust_p_values,
     difference_of,
     estimated_difference,
 )
@@ -31,28 +31,29 @@ SCHEMA = 2
 
 @dataclass(frozen=True)
 class Comparison:
-    """A run against the baseline."""
+    """The comparison of a run with the baseline."""
 
     baseline: ScoredRun
     run: ScoredRun
     differences: tuple[Difference, ...]
     gained: tuple[str, ...]
-    """Task ids with more success in the run than in the baseline."""
+    """Ids of tasks that the run solves more often than the baseline."""
     lost: tuple[str, ...]
     notes: tuple[str, ...]
     letters: tuple[str, str] = ("A", "B")
-    """Of the baseline and the run: the same in every comparison that was made with it."""
+    """Letters of the baseline and the run; a run has the same letter in all tables of one command."""
     of_losses: bool = False
-    """The rates are changes from the unperturbed run, of two sweeps (`evalharness.results.perturbation_losses`)."""
+    """Whether two sweeps are compared (`evalharness.results.perturbation_losses`): rates are changes from the
+    unperturbed run."""
 
     def __repr__(self) -> str:
-        """Return one line: the records of both runs have hundreds of thousands of characters."""
+        """Return one line; the default would print the records of both runs, hundreds of thousands of characters."""
         solved = f"{len(self.gained)} tasks solved more, {len(self.lost)} less"
         baseline, run = labels_of([self.baseline, self.run])
         return f"<Comparison of {run!r} with {baseline!r}: {len(self.differences)} tests, {solved}>"
 
     def rows(self) -> list[dict[str, Any]]:
-        """A flat row for each difference; of a whole family, so no `kind`."""
+        """Return a flat row for each difference; `kind` is None, because a difference covers a whole family."""
         rows = []
         for difference in self.differences:
             row = asdict(difference) | {"kind": None}
@@ -65,21 +66,21 @@ class Comparison:
         return rows
 
     def kinds(self) -> dict[str, dict[str, tuple[KindScore, KindScore]]]:
-        """Family -> kind of task -> its rates in the baseline and in the run, over the tasks of both; of families with
-        several kinds."""
+        """Return family -> kind of task -> rates in the baseline and in the run, over the tasks of both runs. Families
+        with one kind are left out."""
         both = set(common_tasks(self.baseline, self.run))
-        found = {}
+        both_rates = {}
         for family in () if self.of_losses else self.baseline.by_family:
             one, other = (
                 kind_scores(score for score in run.by_family.get(family, ()) if score.task_id in both)
                 for run in (self.baseline, self.run)
             )
             if len(one) > 1:
-                found[family] = {kind: (score, other[kind]) for kind, score in one.items()}
-        return found
+                both_rates[family] = {kind: (score, other[kind]) for kind, score in one.items()}
+        return both_rates
 
     def kind_rows(self) -> list[dict[str, Any]]:
-        """A flat row for each kind of task and measure, with the keys of `rows`."""
+        """Return a flat row for each kind of task and measure, with the keys of `rows`."""
         keys = dict.fromkeys(self.rows()[0])
         return [
             {
@@ -100,7 +101,7 @@ class Comparison:
         ]
 
     def frame(self) -> pd.DataFrame:
-        """`rows` as a DataFrame."""
+        """Return `rows` as a DataFrame."""
         import pandas as pd
 
         return pd.DataFrame(self.rows())
@@ -131,10 +132,10 @@ def _describe(run: ScoredRun) -> dict[str, Any]:
 
 
 def compare_runs(runs: Sequence[ScoredRun], numbers: Sequence[int] | None = None) -> list[Comparison]:
-    """Every run against the first, corrected over all of them (`adjusted`). `numbers`: the runs' places
-    among those that a person sees, where these are more; their letters follow from it.
+    """Compare every run with the first; correct p over all comparisons (`adjust_p_values`). `numbers`: positions of the
+    runs among all runs of a page, if it has more; they give the letters.
 
-    Raises UserError where a comparison would mean nothing: other suites, turn limits, labels or contents of tasks.
+    Raise UserError if the runs differ in suite, turn limit, labels or contents of tasks.
     """
     if len(runs) < 2:
         raise UserError("a comparison needs two runs: evalharness compare BASELINE RUN")
@@ -143,13 +144,13 @@ def compare_runs(runs: Sequence[ScoredRun], numbers: Sequence[int] | None = None
     comparisons = [
         _compare(runs[0], run, (letters[0], name)) for run, name in zip(runs[1:], letters[1:], strict=True)
     ]
-    corrected = adjusted([c.differences for c in comparisons])
+    corrected = adjust_p_values([c.differences for c in comparisons])
     return [replace(c, differences=tuple(tests)) for c, tests in zip(comparisons, corrected, strict=True)]
 
 
 def comparable_groups(runs: Sequence[ScoredRun]) -> tuple[list[list[int]], dict[int, str]]:
-    """(groups of positions, each comparable with the first of its group; position -> why it is not in the group of the
-    first run). A run of another protocol stands apart and takes nothing from the others."""
+    """Group runs that are comparable with the first run of their group. Return (groups of positions, position -> reason
+    why the run is not in the group of the first run)."""
     groups: list[list[int]] = []
     why: dict[int, str] = {}
     for position, run in enumerate(runs):
@@ -174,7 +175,7 @@ def require_comparable(runs: list[ScoredRun]) -> None:
         for family, labels in runs[0].manifest.labels.items():
             other = run.manifest.labels.get(family, labels)
             first, second = (set(sources.split(",")) for sources in (labels, other))
-            if not (first <= second or second <= first):  # a part of a family can have one of its two sources
+            if not (first <= second or second <= first):  # a part of a family may have labels of one source
                 raise UserError(
                     f"{runs[0].folder} and {run.folder} score {family} by different labels ({labels} and {other}); "
                     "run one of them again with the data of the other"
@@ -182,7 +183,7 @@ def require_comparable(runs: list[ScoredRun]) -> None:
 
 
 def _pairs(baseline: ScoredRun, run: ScoredRun) -> dict[str, list[Pair]]:
-    """Family -> the tasks that both have played. Raises UserError where one is not the same task, or there is none."""
+    """Return family -> tasks that both have played. Raise UserError if contents differ or no task is common."""
     both = [(baseline.tasks[task_id], run.tasks[task_id]) for task_id in common_tasks(baseline, run)]
     pairs = group_by_key((pair[0].family, pair) for pair in both)
     if not pairs:
@@ -223,9 +224,9 @@ def _compare(baseline: ScoredRun, run: ScoredRun, letters: tuple[str, str]) -> C
 def _held_out_pairs(
     pairs: Mapping[str, list[Pair]], sizes: Mapping[str, int], samples: tuple[int, int]
 ) -> list[list[Pair]] | None:
-    """The paired tasks of each held-out family; None unless all of them are complete, with every attempt of both runs.
+    """Return the paired tasks of each held-out family; None unless both runs have every attempt at all these tasks.
 
-    They are, so weighting families by size is the same as counting every task once.
+    All families are complete, so counting every task once weights the families by their size.
     """
     if not sizes or any(len(pairs.get(family, ())) != n for family, n in sizes.items()):
         return None
@@ -235,7 +236,7 @@ def _held_out_pairs(
 
 
 def subset_of_both(baseline: ScoredRun, run: ScoredRun) -> Mapping[str, int]:
-    """Task id -> how many tasks it stands for: the one `--subset` of two runs, of which one can have played all."""
+    """Return task id of `--subset` -> number of tasks that it represents; empty if two runs have different subsets."""
     subsets = [dict(each.manifest.subset) for each in (baseline, run) if each.manifest.subset]
     return subsets[0] if subsets and subsets[0] == subsets[-1] else {}
 
@@ -243,22 +244,22 @@ def subset_of_both(baseline: ScoredRun, run: ScoredRun) -> Mapping[str, int]:
 def subset_pairs(
     pairs: Mapping[str, list[Pair]], baseline: ScoredRun, run: ScoredRun
 ) -> list[list[Pair]] | None:
-    """The paired tasks of `--subset`, a list a family in the order of difficulty; None unless both runs have played all
-    of them, with every attempt, and neither has another subset."""
+    """Return the paired tasks of `--subset`: one list per family, ordered by difficulty. Return None unless both runs
+    have every attempt at all these tasks and neither has another subset."""
     subset = subset_of_both(baseline, run)
-    found = {pair[0].task_id: pair for listed in pairs.values() for pair in listed}
+    pair_of = {pair[0].task_id: pair for listed in pairs.values() for pair in listed}
     if not subset or any(
-        task_id not in found
-        or (found[task_id][0].samples, found[task_id][1].samples) != (baseline.samples, run.samples)
+        task_id not in pair_of
+        or (pair_of[task_id][0].samples, pair_of[task_id][1].samples) != (baseline.samples, run.samples)
         for task_id in subset
     ):
         return None
-    return list(group_by_key((found[task_id][0].family, found[task_id]) for task_id in subset).values())
+    return list(group_by_key((pair_of[task_id][0].family, pair_of[task_id]) for task_id in subset).values())
 
 
 _EXPECTED_TO_DIFFER = {"model", "model_name", "seed"}
 _OF_TASKS = {"tasks", "limit", "sample", "subset"}
-"""Which tasks were played by one run alone is said by their number."""
+"""Options that choose tasks; another note counts the tasks that only one run has played."""
 _OF_AGENTS = {"agent", "agent_option", "protocol", "action_interface"}
 
 
@@ -269,7 +270,7 @@ def _value(value: object) -> object:
 def _notes(
     baseline: ScoredRun, run: ScoredRun, pairs: Sequence[Pair], held_out: bool, letters: tuple[str, str]
 ) -> list[str]:
-    """Return warnings that a reader needs before trusting the table."""
+    """Return the warnings that a reader must know before trusting the table."""
     notes = []
     changed = [
         f"{key} {_value(baseline.config.get(key))} and {_value(run.config.get(key))}"
@@ -290,11 +291,11 @@ def _notes(
         notes.append(f"the runs also differ in: {'; '.join(changed)}")
     first, second = letters
     if limits := [
-        f"{name} the first {each.config['limit']}"
+        f"{name}: {each.config['limit']}"
         for name, each in zip(letters, (baseline, run), strict=True)
         if each.config.get("limit")
     ]:
-        notes.append(f"--limit: of each family only {', '.join(limits)} tasks; not representative")
+        notes.append(f"--limit: only the first tasks of each family ({', '.join(limits)}), no random sample")
     for name, one, other in ((first, baseline, run), (second, run, baseline)):
         alone = sum(task_id not in other.tasks for task_id in one.tasks)
         if alone:
@@ -303,8 +304,8 @@ def _notes(
     uneven = sum(a.samples != b.samples for a, b in pairs)
     if uneven:
         notes.append(
-            f"{uneven} tasks were sampled more often in one run; each run's mean of a task counts once; p: "
-            "attempts permuted within tasks"
+            f"{uneven} tasks have more samples in one run; each run's mean over a task's samples counts once; the test "
+            "permutes attempts within tasks"
         )
     notes += _notes_of_attempts(baseline, run, pairs, letters)
     if not held_out and len({a.family for a, _ in pairs}) > 1:
@@ -317,12 +318,12 @@ def _notes(
 def _notes_of_attempts(
     baseline: ScoredRun, run: ScoredRun, pairs: Sequence[Pair], letters: tuple[str, str]
 ) -> list[str]:
-    """Return a note for each run whose variation between runs of the same model is not measured well."""
+    """Return a note for each run whose between-run variance is not measured or too small."""
     once = [name for i, name in enumerate(letters) if sum(pair[i].samples > 1 for pair in pairs) < 2]
     notes = []
     if once:
         notes.append(
-            f"error between runs not measured: one attempt per task in {' and '.join(once)} (--samples)"
+            f"between-run error not measured: one attempt per task in {' and '.join(once)} (see --samples)"
         )
     for name, one in zip(letters, (baseline, run), strict=True):
         seeds = [repeat.config["seed"] for repeat in one.repeats]

@@ -1,4 +1,4 @@
-"""How much of a family a run has played: tasks, and attempts at each. Pure."""
+"""Count how many tasks of a family a run has played, and how many attempts at each task."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Played:
-    """Rates and intervals are over tasks, so tasks are what is counted; attempts stand beside them."""
+    """The played part of a family, in tasks and in attempts. Rates and intervals are over tasks."""
 
     tasks: int
-    """With at least one finished attempt."""
+    """Number of tasks with at least one finished attempt."""
     of: int
-    """Tasks of the whole family."""
+    """Number of tasks in the whole family."""
     episodes: int
-    """Finished attempts, each counted once."""
+    """Number of finished attempts."""
     samples: int
-    """Attempts that each task is to have."""
+    """Number of attempts that each task should have."""
 
     @property
     def complete(self) -> bool:
-        """Every attempt at every task of the family is there."""
+        """Whether every attempt at every task of the family is finished."""
         return self.tasks == self.of and self.episodes == self.of * self.samples
 
     def __str__(self) -> str:
-        """`112`, `15/112`, `15/112 x 4`."""
+        """Return for example `112`, `15/112` or `15/112 x 4`."""
         return self._share + (f" x {self.samples}" if self.samples > 1 else "")
 
     @property
@@ -33,7 +33,7 @@ class Played:
 
     @property
     def described(self) -> str:
-        """`15/112 tasks`, `15/112 tasks x 4`; `15/112 tasks x 4 (57 of 60 attempts)` where some are missing."""
+        """For example `15/112 tasks x 4`; `15/112 tasks x 4 (57 of 60 attempts)` if attempts are missing."""
         text = f"{self._share} tasks" + (f" x {self.samples}" if self.samples > 1 else "")
         wanted = self.tasks * self.samples
         return text if self.episodes == wanted else f"{text} ({self.episodes} of {wanted} attempts)"

@@ -1,4 +1,4 @@
-"""The numbers behind the plots, as flat rows (fractions 0..1): each plot is written as CSV too."""
+"""Compute the numbers of the plots as flat rows (fractions 0..1); each plot is also written as CSV."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ DIFFICULTIES = ("easy", "hard")
 
 
 def progress_by_turn(label: str, folder: Path, max_turns: int) -> Iterator[Row]:
-    """Mean progress after each turn: the long-range curve of AgentBoard. An episode that ended keeps its progress.
+    """Yield the mean progress after each turn (AgentBoard's long-range curve). An ended episode keeps its progress.
 
-    Episodes of one task (samples) are averaged first, so that bands are over tasks.
+    The samples of one task are averaged first, so that the intervals are over tasks.
     """
     paths: dict[str, dict[str, list[list[float]]]] = {}
     for episode in read_episodes(folder):
@@ -33,29 +33,29 @@ def progress_by_turn(label: str, folder: Path, max_turns: int) -> Iterator[Row]:
         row: Row = {}
         longest = max(len(path) for tries in tasks.values() for path in tries)
         for turn in range(max_turns):
-            if turn < longest:  # after the longest episode nothing changes any more
+            if turn < longest:  # the curve is flat after the longest episode
                 means = [
                     fmean(path[min(turn, len(path) - 1)] for path in tasks[task_id])
                     for task_id in sorted(tasks)
                 ]
-                row_of_turn = rated(means, run=label, family=family, turn=turn + 1)
+                row_of_turn = rate_row(means, run=label, family=family, turn=turn + 1)
                 row = {"progress" if key == "rate" else key: value for key, value in row_of_turn.items()}
             yield row | {"turn": turn + 1}
 
 
 def by_difficulty(label: str, run: ScoredRun) -> Iterator[Row]:
-    """Success and progress of the easy and the hard tasks of each family, with 95 % intervals over tasks."""
+    """Yield success and progress in the easy and the hard tasks of each family, with 95 % intervals over tasks."""
     difficulty = {score.task_id: score.difficulty for score in run.scores}
     for family, tasks in run.family_tasks.items():
         for level in DIFFICULTIES:
             for measure in MEASURES:
                 values = [getattr(task, measure) for task in tasks if difficulty[task.task_id] == level]
                 if values:
-                    yield rated(values, run=label, family=family, difficulty=level, measure=measure)
+                    yield rate_row(values, run=label, family=family, difficulty=level, measure=measure)
 
 
-def rated(values: Sequence[float], **names: Any) -> Row:
-    """Return a rate over tasks with its interval, even if all tasks are at 0 or at 1."""
+def rate_row(values: Sequence[float], **names: Any) -> Row:
+    """Return the mean over tasks with its 95 % interval. The interval has a width even if all values are 0 or 1."""
     low, high = stats.rate_interval(values, binary=names.get("measure") == "success")
     return {
         **names,
@@ -74,7 +74,7 @@ CURVE_NAMES = {
 
 
 def best_of_k(label: str, run: ScoredRun) -> Iterator[Row]:
-    """For k = 1..N, by the unbiased estimators, over the tasks whose N samples are all there."""
+    """Yield the unbiased estimates for k = 1..N over the tasks that have all N samples."""
     for family, tasks in run.family_tasks.items():
         complete = [task.attempts for task in tasks if task.samples == run.samples]
         if not complete:
@@ -88,7 +88,7 @@ def best_of_k(label: str, run: ScoredRun) -> Iterator[Row]:
         }
         for curve, estimate in estimates.items():
             for k in range(1, run.samples + 1):
-                yield rated(estimate(k).tolist(), run=label, family=family, curve=curve, k=k)
+                yield rate_row(estimate(k).tolist(), run=label, family=family, curve=curve, k=k)
 
 
 def curve_point(
@@ -101,7 +101,7 @@ def curve_point(
     rate: float,
     ends: tuple[float | None, float | None],
 ) -> Row:
-    """Return one point (table row) of a curve whose x axis is a number."""
+    """Return one point of a curve as a table row."""
     return {
         "series": series,
         "run": run,
@@ -116,7 +116,7 @@ def curve_point(
 
 
 def by_checkpoint(training: Training) -> Iterator[Row]:
-    """Each family and the score of a training run's checkpoints, by step."""
+    """Yield the rates of each family and of the main score for every checkpoint, by step."""
     for point in training.points:
         for column, rates in point.rates.items():
             for measure, rate in rates.items():

@@ -1,4 +1,4 @@
-"""One measure of one family in two runs over the same tasks: how large is the difference, and is it real?"""
+"""Test the difference between two runs in one measure of one family, over the same tasks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evalharness.results.scored_run import TaskScore
 
 SIGNIFICANT = 0.05
 SAME = 1e-9
-"""Tolerance: means that are mathematically equal may differ in the last bits."""
+"""Tolerance: two equal means may differ by rounding errors."""
 
 Pair = tuple[TaskScore, TaskScore]
 """The same task in the baseline and in the other run."""
@@ -21,11 +21,11 @@ Pair = tuple[TaskScore, TaskScore]
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """One measure of one family (or of the held-out score), baseline against run. Fractions 0..1, -1..1."""
+    """The difference between baseline and run in one measure of one score. Fractions 0..1 or -1..1."""
 
     family: str
-    """A family; `held_out`; `held_out_estimate`: of the whole held-out score, from the tasks of `--subset`; `pooled`:
-    every task of several families once, where there is neither."""
+    """The score: a family; `held_out`; `held_out_estimate` (estimated from the tasks of `--subset`); or `pooled` (the
+    mean over all tasks of several families, if there is no held-out score and no estimate)."""
     measure: str
     """`success` or `progress`."""
     n: int
@@ -35,55 +35,57 @@ class Difference:
     difference: float
     """run - baseline."""
     ci95: tuple[float, float]
-    """Excludes 0 where `p` is below 0.05, and only there."""
+    """The interval excludes 0 if and only if `p` is below 0.05."""
     p: float
     test: str
-    """`mcnemar`: mid-p; `permutation`: of the signs of the paired differences, mid-p; `attempts`: of the attempts
-    within tasks, where a task has more of them in one run; `subset`: what the interval of an estimate leaves out where
-    it ends at 0; `trainings`: Student's t over trainings, for means over several."""
+    """`mcnemar`: McNemar's test, mid-p. `permutation`: sign flips of the paired differences, mid-p. `attempts`:
+    permutation of attempts within tasks, if a task has more attempts in one run. `subset`: p follows from the interval
+    of the estimate. `trainings`: Student's t over trainings, for means over several trainings."""
     p_holm: float
-    """`p` adjusted over all tests of the command, see `adjusted`."""
+    """`p` adjusted over all tests of the command; see `adjust_p_values`."""
     wins: int
     ties: int
     losses: int
     detectable: float | None = None
-    """The smallest true difference that this test finds with 80 % power at 5 % (before Holm); None: none is."""
+    """Smallest true difference that this test detects with 80 % power at the 5 % level, before Holm's correction; None
+    if the test detects no difference."""
     kinds: int
     """Number of kinds among the paired tasks."""
     ci95_by_kind: tuple[float, float] | None = None
-    """A check of sensitivity, for tasks like these: whole kinds are the evidence. None where a family is all of one
-    kind; as over tasks where every task is a kind of its own."""
+    """Sensitivity check: the interval with kinds of tasks as units. None if a family has one kind. Equal to `ci95` if
+    every task is the only one of its kind."""
     p_by_kind: float | None = None
-    """Of the test that `ci95_by_kind` inverts: Student's t over kinds."""
+    """The p that belongs to `ci95_by_kind`: Student's t over kinds."""
     smallest_p_by_kind: float | None = None
-    """`p_by_kind` if every task were won: few kinds can never say more."""
+    """`p_by_kind` if the run won every task: no result with so few kinds can have a smaller p."""
     standard_error_tasks: float | None = None
-    """Of the difference, for other tasks and endless attempts; None where the attempts' part was not measured."""
+    """Standard error of the difference from the choice of tasks. None if the part from attempts was not measured."""
     standard_error_attempts_baseline: float | None = None
-    """Of the difference, for these tasks and as many attempts again in the baseline; None: one attempt each."""
+    """Standard error of the difference if the baseline is played again on these tasks; None with one attempt each."""
     standard_error_attempts_run: float | None = None
+    """Standard error of the difference if the run is played again on these tasks; None with one attempt each."""
 
     @property
     def points(self) -> str:
-        """`+3.2 [0.1, 6.3]`."""
+        """The difference in points with its interval: `+3.2 [0.1, 6.3]`."""
         low, high = (100 * end for end in self.ci95)
         return f"{100 * self.difference:+.1f} [{low:.1f}, {high:.1f}]"
 
     @property
     def tasks_needed(self) -> int | None:
-        """About how many tasks would show this difference with 80 % power at 5 %, if it is the true one. None if tasks
-        alone do not decide it (several trainings, an estimate), or above 100,000."""
+        """Approximate number of tasks that detect this difference with 80 % power at the 5 % level. None if more tasks
+        alone do not help (several trainings, an estimate), or if the number is above 100,000."""
         if not self.detectable or abs(self.difference) < SAME or self.test in ("trainings", "subset"):
             return None
         if self.test == "mcnemar":
             needed = stats.tasks_needed((self.wins + self.losses) / self.n, abs(self.difference))
-        else:  # an error shrinks with the root of the number of tasks
+        else:  # the standard error shrinks with the square root of the number of tasks
             needed = round(self.n * (self.detectable / self.difference) ** 2)
         return None if needed is None or needed > stats.MOST_TASKS else needed
 
     @property
     def tally(self) -> str:
-        """Tasks won, tied, lost: `5/100/2`."""
+        """Numbers of tasks won, tied and lost: `5/100/2`."""
         return f"{self.wins}/{self.ties}/{self.losses}"
 
 
@@ -104,7 +106,7 @@ def difference_of(family: str, measure: str, strata: Sequence[Sequence[Pair]]) -
     n = len(flat)
     deltas = [b - a for a, b in flat]
     wins, losses = sum(d > SAME for d in deltas), sum(d < -SAME for d in deltas)
-    # Of single attempts a task is solved or not; means over several are not binomial.
+    # With one attempt a task is solved or not; a mean over several attempts is not binomial.
     binary = measure == "success" and all(x in (0.0, 1.0) for pair in flat for x in pair)
     uneven = any(a.samples != b.samples for stratum in strata for a, b in stratum)
     by_stratum = [[b - a for a, b in stratum] for stratum in values]
@@ -139,8 +141,8 @@ def difference_of(family: str, measure: str, strata: Sequence[Sequence[Pair]]) -
 def estimated_difference(
     family: str, measure: str, strata: Sequence[Sequence[Pair]], subset: Mapping[str, int]
 ) -> Difference:
-    """Of the whole held-out score. `strata`: families in the order of difficulty; `subset`: how many tasks each of
-    theirs stands for."""
+    """Estimate the difference in the whole held-out score. `strata`: pairs of each family, ordered by difficulty.
+    `subset`: task id -> number of tasks that it represents."""
     flat = [pair for stratum in strata for pair in stratum]
     of = sum(subset.values())
     baseline, run = (
@@ -186,7 +188,7 @@ def _by_kind(
 def _standard_errors(
     strata: Sequence[Sequence[Pair]], deltas: Sequence[Sequence[float]], measure: str
 ) -> dict[str, Any]:
-    """The variance components of a difference, apart."""
+    """Return the variance components of a difference separately, as standard errors."""
     parts = [
         stats.variance_components([[pair[i].attempts[measure] for pair in stratum] for stratum in strata])
         for i in (0, 1)
@@ -203,13 +205,13 @@ def _standard_errors(
     }
 
 
-def adjusted(comparisons: Sequence[Sequence[Difference]]) -> list[list[Difference]]:
-    """With Holm's correction. `comparisons`: the tests of each run against its baseline.
+def adjust_p_values(comparisons: Sequence[Sequence[Difference]]) -> list[list[Difference]]:
+    """Apply Holm's correction to p. `comparisons`: the tests of each run against its baseline.
 
-    Three groups of hypotheses, each corrected over all comparisons: success of the headline (`headline`), its progress,
-    and the families. No test of a comparison has a p below that of its headline's success, so that the chance of any
-    false star is that of the first group, 5 % (serial gatekeeping: Dmitrienko, Tamhane & Bretz, Multiple Testing
-    Problems in Pharmaceutical Statistics (2010), section 5.2).
+    There are three groups of hypotheses: success in the main score (`headline`), progress in the main score, and the
+    families. Each group is corrected over all comparisons. No p of a comparison is below that of success in its main
+    score. So the chance of any false positive is 5 %, that of the first group (serial gatekeeping: Dmitrienko,
+    Tamhane & Bretz, Multiple Testing Problems in Pharmaceutical Statistics (2010), section 5.2).
     """
     heads = [headline(tests) for tests in comparisons]
 
@@ -220,16 +222,16 @@ def adjusted(comparisons: Sequence[Sequence[Difference]]) -> list[list[Differenc
         (group(d, head), d.p) for tests, head in zip(comparisons, heads, strict=True) for d in tests
     )
     holm = {name: iter(stats.holm(ps)) for name, ps in groups.items()}
-    found = []
+    corrected = []
     for tests, head in zip(comparisons, heads, strict=True):
         own = [replace(d, p_holm=next(holm[group(d, head)])) for d in tests]
         least = next((d.p_holm for d in own if (d.family, d.measure) == (head, MEASURES[0])), 0.0)
-        found.append([replace(d, p_holm=max(d.p_holm, least)) for d in own])
-    return found
+        corrected.append([replace(d, p_holm=max(d.p_holm, least)) for d in own])
+    return corrected
 
 
 def headline(tests: Sequence[Difference]) -> str:
-    """What a comparison is about first: the held-out score, else its estimate, else what is pooled, else the only
-    family."""
+    """Return the main score of a comparison: the held-out score, else its estimate, else the pooled score, else the
+    only family."""
     families = [d.family for d in tests]
     return next((name for name in (HELD_OUT, ESTIMATED, POOLED) if name in families), families[0])

@@ -1,4 +1,4 @@
-"""A limit that a comparison must keep, for a continuous integration: `held_out < -2`."""
+"""Check a comparison against a limit, for example in continuous integration: `held_out < -2`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _FORM = re.compile(
 
 @dataclass(frozen=True)
 class Limit:
-    """Fails if an end of the difference's 95 % interval is beyond `points`."""
+    """A limit; a comparison fails if an end of the difference's 95 % interval is beyond `points`."""
 
     text: str
     family: str
-    """Or `held_out`, `held_out_estimate`, `pooled`."""
+    """A family, `held_out`, `held_out_estimate` or `pooled`."""
     measure: str
     end: str
     """`low` or `high`."""
@@ -29,20 +29,20 @@ class Limit:
     points: float
 
     def test(self, differences: Sequence[Difference]) -> tuple[bool, Difference]:
-        """(whether it fails, the difference that it is about). Raises UserError if the comparison has no such score."""
-        found = {d.family: d for d in differences if d.measure == self.measure}
-        if self.family not in found:
+        """Return (whether the comparison fails, the tested difference). Raise UserError if it has no such score."""
+        tests = {d.family: d for d in differences if d.measure == self.measure}
+        if self.family not in tests:
             raise UserError(
-                f"--fail-if {self.text}: the comparison has no {self.family}{nearest(self.family, sorted(found))}"
+                f"--fail-if {self.text}: the comparison has no {self.family}{nearest(self.family, sorted(tests))}"
             )
-        d = found[self.family]
+        d = tests[self.family]
         value = 100 * d.ci95[self.end == "high"]
         return (value < self.points if self.below else value > self.points), d
 
 
 def parse_limit(text: str) -> Limit:
-    """SCORE[_success|_progress][.low|.high] <|> POINTS. Without an end the whole interval must be beyond the points.
-    Raises UserError."""
+    """Parse `SCORE[_success|_progress][.low|.high] <|> POINTS`. Without an end, the limit fails if the whole interval
+    is beyond the points. Raise UserError if the text has another form."""
     match = _FORM.fullmatch(text)
     if match is None:
         raise UserError(

@@ -1,4 +1,4 @@
-"""Does one model lose less under perturbation than another? The difference of their losses, paired by task: the
+"""Test whether one model loses less under perturbation than another: compare their losses, paired by task. This is the
 interaction of model and perturbation."""
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from evalharness.base.errors import UserError
 from evalharness.base.grouping import group_by_key
 from evalharness.results.comparison import Comparison, require_comparable
 from evalharness.results.curves import UNPERTURBED
-from evalharness.results.difference import Difference, Pair, adjusted, difference_of
+from evalharness.results.difference import Difference, Pair, adjust_p_values, difference_of
 from evalharness.results.run_labels import letter
 from evalharness.results.score import MEASURES
 from evalharness.results.scored_run import ScoredRun, TaskScore, common_tasks
 
 ALL = "all perturbations"
 Runs = Mapping[str, ScoredRun]
-"""Column of a sweep -> its run."""
+"""Column of a sweep -> run."""
 
 
 def mean_change(runs: Runs, measure: str = MEASURES[0]) -> Difference | None:
-    """Test the mean of the perturbed runs against the unperturbed one, over the tasks of all. None without a perturbed
-    run, or for means over several trainings."""
+    """Test the mean of the perturbed runs against the unperturbed run, over the tasks that all runs have. Return None
+    if there is no perturbed run, or if a run is a mean over several trainings."""
     plain, *perturbed = (runs[name] for name in runs)
     shared = set.intersection(*(set(run.tasks) for run in runs.values()))
     if not perturbed or not shared or any(run.trainings for run in runs.values()):
@@ -34,8 +34,8 @@ def mean_change(runs: Runs, measure: str = MEASURES[0]) -> Difference | None:
 
 
 def compare_losses(sweeps: Sequence[tuple[Path, Runs]]) -> list[Comparison]:
-    """Every sweep against the first, for each perturbation that both have, and for the mean of these; the rates of a
-    comparison are changes from the unperturbed run. Raises UserError if the sweeps are not comparable."""
+    """Compare every sweep with the first: for each perturbation that both have, and for their mean. The rates are
+    changes from the unperturbed run. Raise UserError if the sweeps are not comparable."""
     for folder, runs in sweeps:
         if UNPERTURBED not in runs:
             raise UserError(f"{folder} has no unperturbed run yet; the command that began it continues it")
@@ -52,12 +52,12 @@ def compare_losses(sweeps: Sequence[tuple[Path, Runs]]) -> list[Comparison]:
             letters=(letter(0), letter(i)),
             of_losses=True,
         )
-        for i, differences in enumerate(adjusted(tests), start=1)
+        for i, differences in enumerate(adjust_p_values(tests), start=1)
     ]
 
 
 def _left_out(first: Runs, second: Runs) -> list[str]:
-    """Return a line each for perturbations of one sweep only, and for tasks that not all runs have."""
+    """Return a line about perturbations in one sweep only, and a line about tasks that some runs lack."""
     common = first.keys() & second.keys()
     tasks = [set(runs[name].tasks) for runs in (first, second) for name in common]
     missing = len(set.union(*tasks)) - len(set.intersection(*tasks))
@@ -81,15 +81,15 @@ def _differences(first: tuple[Path, Runs], second: tuple[Path, Runs]) -> list[Di
         raise UserError(f"{first[0]} and {second[0]} have no task that all of their runs have played")
     columns = {ALL: names} if len(names) > 1 else {}
     columns |= {name: [name] for name in names}
-    found = []
+    differences = []
     for measure in MEASURES:
         for title, of in columns.items():
             pairs: list[Pair] = [
                 (_loss(chosen[0], of, task), _loss(chosen[1], of, task)) for task in sorted(shared)
             ]
             strata = list(group_by_key((pair[0].family, pair) for pair in pairs).values())
-            found.append(_as_change(difference_of(title, measure, strata)))
-    return found
+            differences.append(_as_change(difference_of(title, measure, strata)))
+    return differences
 
 
 def _mean(scores: Sequence[TaskScore]) -> TaskScore:
@@ -103,14 +103,14 @@ def _with_values(score: TaskScore, success: float, progress: float) -> TaskScore
 
 
 def _loss(runs: Runs, names: Sequence[str], task: str) -> TaskScore:
-    """The task's change from the unperturbed run, -1..1 as 0..1: what the tests take."""
+    """Return the task's change from the unperturbed run, scaled from -1..1 to 0..1, the range of the tests."""
     plain, mean = runs[UNPERTURBED].tasks[task], _mean([runs[name].tasks[task] for name in names])
     success, progress = ((1 + getattr(mean, m) - getattr(plain, m)) / 2 for m in MEASURES)
     return replace(_with_values(mean, success, progress), samples=1)
 
 
 def _as_change(d: Difference) -> Difference:
-    """From 0..1 back to -1..1."""
+    """Scale the rates from 0..1 back to -1..1."""
     return replace(
         d,
         baseline=2 * d.baseline - 1,

@@ -1,4 +1,4 @@
-"""The published tables (`results/published/*.csv`): numbers as printed, in percent."""
+"""Read the published tables (`results/published/*.csv`). Their numbers are in percent, as printed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evalharness.base.paths import published_folder
 
 @dataclass(frozen=True)
 class Printed:
-    """A number as the paper prints it: `40` and `40.0` have the same value and other decimals."""
+    """A number as the paper prints it: `40` and `40.0` have the same value and different decimals."""
 
     text: str
 
@@ -37,7 +37,7 @@ class PublishedRow:
 
     @property
     def label(self) -> str:
-        """`AgentGym, BoN`; the series as well where the table has any."""
+        """For example `AgentGym, BoN`; with the series if the table has one."""
         return ", ".join(self.names[key] for key in _LABELS if self.names.get(key))
 
 
@@ -49,11 +49,11 @@ _TEXT_COLUMNS = frozenset(
 )
 MAIN = "main"
 OTHERS = "others"
-"""Results of other papers, under other protocols, a number a row."""
+"""Table of results from other papers under other protocols; one number per row."""
 
 
 def load_table(name: str) -> list[PublishedRow]:
-    """The rows of a published table in its order."""
+    """Read the rows of a published table in its order."""
     with (published_folder() / f"{name}.csv").open(newline="", encoding="utf-8") as file:
         return [
             PublishedRow(
@@ -68,6 +68,6 @@ def load_table(name: str) -> list[PublishedRow]:
 
 
 def family_columns(rows: Sequence[PublishedRow]) -> list[str]:
-    """The families of a table with columns FAMILY_success, in the order of its columns."""
+    """Return the families that have a column FAMILY_success, in the order of the columns."""
     columns = dict.fromkeys(column for row in rows for column in row.numbers)
     return [column.removesuffix("_success") for column in columns if column.endswith("_success")]

@@ -1,4 +1,4 @@
-"""Several runs of one model and configuration that differ in their seed at most, read as attempts at the same tasks."""
+"""Join repeats: runs with the same model and configuration whose seeds may differ. They count as more attempts."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from evalharness.base.paths import real_path
 from evalharness.results.scored_run import ScoredRun
 
 _MAY_DIFFER = ("seed", "samples")
-"""Keys of a configuration in which repeats may differ."""
+"""Options that may differ between repeats."""
 
 
 def join_repeats(runs: Sequence[ScoredRun]) -> ScoredRun:
-    """Return one run with the attempts of all. Raises UserError if the runs are not repeats of each other."""
+    """Return one run with the attempts of all. Raise UserError if the runs are not repeats of each other."""
     first = runs[0]
     if len(runs) == 1:
         return first
     folders = [real_path(run.folder) for run in runs]
     for i, run in enumerate(runs):
         if folders[i] in folders[:i]:
-            raise UserError(f"{run.folder} is given twice: a run is no repeat of itself")
+            raise UserError(f"{run.folder} is given twice: a run is not a repeat of itself")
     for run in runs[1:]:
-        if unlike := differing(first, run):
+        if unlike := list_differences(first, run):
             raise UserError(
-                f"{first.folder} and {run.folder} are no repeats of each other: they differ in "
+                f"{first.folder} and {run.folder} are not repeats of each other: they differ in "
                 f"{', '.join(unlike)}; compare them as A and B: evalharness compare {first.folder} {run.folder}"
             )
-    return joined(runs)
+    return join_attempts(runs)
 
 
-def joined(runs: Sequence[ScoredRun]) -> ScoredRun:
+def join_attempts(runs: Sequence[ScoredRun]) -> ScoredRun:
     """Return one run with the attempts of all, without checking that they are repeats."""
     first = runs[0]
     samples = [run.samples for run in runs]
@@ -49,7 +49,7 @@ def joined(runs: Sequence[ScoredRun]) -> ScoredRun:
 
 
 def _identity(run: ScoredRun) -> Mapping[str, Any]:
-    """What repeats must share, flat: `max_turns`, `model.root`, `tasks_sha256.babyai`."""
+    """Return the settings that repeats must share, by flat names: `max_turns`, `model.root`, `tasks_sha256.babyai`."""
     identity = run.manifest.identity
     flat = {key: value for key, value in identity.config.to_json().items() if key not in _MAY_DIFFER}
     for part in ("model", "tasks_sha256", "prompts_sha256", "turn_limits"):
@@ -57,7 +57,7 @@ def _identity(run: ScoredRun) -> Mapping[str, Any]:
     return flat
 
 
-def differing(one: ScoredRun, other: ScoredRun) -> list[str]:
-    """Return the settings that wrongly differ between the runs: `max_turns`, `model.root`, `tasks_sha256.babyai`."""
+def list_differences(one: ScoredRun, other: ScoredRun) -> list[str]:
+    """Return the names of settings that differ and must not: `max_turns`, `model.root`, `tasks_sha256.babyai`."""
     first, second = _identity(one), _identity(other)
     return sorted(key for key in first.keys() | second.keys() if first.get(key) != second.get(key))

@@ -1,4 +1,4 @@
-"""Make short and distinct labels of runs for tables and figures. Pure."""
+"""Make short and distinct labels of runs for tables and figures."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _GENERIC = re.compile(
     r"checkpoints?|ckpts?|snapshots?|outputs?|exports?|actor|huggingface",
     re.IGNORECASE,
 )
-"""Last folders of checkpoints that say nothing of the training they are of."""
+"""Names of checkpoint folders that do not identify the training."""
 
 _PATH = re.compile(r"[^\s<>\"'|*?$&;(){}]*/[^\s<>\"'|*?$&;(){}]*")
-"""Text with a slash in it that can be a path: prose, markup and commands stay whole."""
+"""Text that can be a path: it has a slash, and no character of prose, markup or commands."""
 
 _TELLS: Mapping[str, Callable[[Any], str]] = {
     "perturb": lambda value: str(value or "unperturbed"),
@@ -30,18 +30,18 @@ _TELLS: Mapping[str, Callable[[Any], str]] = {
     "agent": lambda value: _agent(value) if isinstance(value, Mapping) else "react",
     "protocol": lambda value: str(value["name"] if isinstance(value, Mapping) else "own protocol"),
 }
-"""Options that tell runs of one model apart, as a person says them, in the order in which they are tried."""
+"""Options that distinguish runs of one model -> function that writes the value as text, in the order of use."""
 
 
 @dataclass(frozen=True)
 class NamedRun:
-    """The facts about a run from which its label is made."""
+    """The facts about a run that its label is made from."""
 
     name: str
     folder: Path
     config: Mapping[str, Any]
     given: bool = False
-    """The name is the user's (`--name`), not a model's path."""
+    """Whether the user gave the name (`--name`); otherwise it is the model's name."""
 
     @property
     def short_name(self) -> str:
@@ -53,8 +53,8 @@ class NamedRun:
 
 
 def model_name(manifest: Manifest, name: str | None = None) -> str:
-    """The run's own name; else what it calls its model, or `name`; behind it the script that played, if that is called
-    something else."""
+    """Return the run's own name, else `name`, else the model's name. If a script played under another name, add the
+    script's name."""
     if manifest.run_name is not None:
         return manifest.run_name
     name = manifest.model_name if name is None else name
@@ -69,26 +69,26 @@ def _agent(identity: Mapping[str, Any]) -> str:
     return f"{identity['name']}{''.join(options)}"[:80]
 
 
-class Stored(Protocol):
+class StoredRun(Protocol):
     @property
     def folder(self) -> Path: ...
     @property
     def manifest(self) -> Manifest: ...
 
 
-def labels_of(runs: Sequence[Stored]) -> list[str]:
-    """`run_labels` of runs that have been read."""
+def labels_of(runs: Sequence[StoredRun]) -> list[str]:
+    """Return the labels (`run_labels`) of loaded runs."""
     return run_labels([NamedRun.of(run.folder, run.manifest) for run in runs])
 
 
 def letter(number: int) -> str:
-    """A, B, ... Z, AA: of the first, second, ... run that a command was given; the same in every table of it."""
+    """Return the letter of a run by its position in the command: A, B, ... Z, AA. All tables use the same letter."""
     return (letter(number // 26 - 1) if number >= 26 else "") + chr(ord("A") + number % 26)
 
 
 def short_name(name: str) -> str:
-    """A model's name as a label: of a path or hub id the last part, and before it what makes that one mean something
-    (`lr2e-5/checkpoint-500`). A server's address stays as it is."""
+    """Return a short label for a model's name. Keep the last part of a path or hub id; if that part is generic, keep
+    the parts before it, too (`lr2e-5/checkpoint-500`). A server's address stays unchanged."""
     if "://" in name or not _PATH.fullmatch(name):
         return name
     parts = [part for part in PurePosixPath(name.strip()).parts if part not in ("/", ".", "..", "~")]
@@ -99,33 +99,33 @@ def short_name(name: str) -> str:
 
 
 def run_labels(runs: Sequence[NamedRun]) -> list[str]:
-    """A label a run, all different: the short name; where several runs share it what else differs between these (the
-    whole name, one or two options), else as much of the end of the folder's path as it takes."""
+    """Return a distinct label for each run. The label is the short name. If several runs share it, use the whole name,
+    or add one or two options that differ, or add the end of the folder's path."""
     labels = [run.short_name for run in runs]
     for label in set(labels):
         places = [i for i, other in enumerate(labels) if other == label]
         if len(places) > 1:
-            for i, own in zip(places, _distinguished([runs[i] for i in places], label), strict=True):
+            for i, own in zip(places, _distinguish([runs[i] for i in places], label), strict=True):
                 labels[i] = own
-    return _all_different(labels)
+    return _number_equal(labels)
 
 
-def _distinguished(runs: Sequence[NamedRun], label: str) -> list[str]:
+def _distinguish(runs: Sequence[NamedRun], label: str) -> list[str]:
     names = [run.name for run in runs]
     if len(set(names)) == len(runs):
         return names
     if len(set(names)) == 1:
-        differing = [key for key in _TELLS if len({str(run.config.get(key)) for run in runs}) > 1]
-        chosen = [(key,) for key in differing] + [tuple(differing[:2])]
+        keys_that_differ = [key for key in _TELLS if len({str(run.config.get(key)) for run in runs}) > 1]
+        chosen = [(key,) for key in keys_that_differ] + [tuple(keys_that_differ[:2])]
         for keys in chosen:
-            said = [", ".join(_describe_option(key, run.config.get(key)) for key in keys) for run in runs]
-            if len(set(said)) == len(runs):
-                return [f"{label} ({text})" for text in said]
+            texts = [", ".join(_describe_option(key, run.config.get(key)) for key in keys) for run in runs]
+            if len(set(texts)) == len(runs):
+                return [f"{label} ({text})" for text in texts]
     return [f"{label} ({tail})" for tail in _tails([run.folder for run in runs])]
 
 
 def _describe_option(key: str, value: Any) -> str:
-    """Return the option as text. A stranger's manifest can hold a value of any type."""
+    """Return the option as text. The manifest of another user may contain a value of any type."""
     try:
         return _TELLS[key](value)
     except (TypeError, ValueError, KeyError):
@@ -133,7 +133,7 @@ def _describe_option(key: str, value: Any) -> str:
 
 
 def _tails(folders: Sequence[Path]) -> list[str]:
-    """The fewest last parts of the paths that are all different."""
+    """Return the shortest ends of the paths that are all different."""
     parts = [folder.absolute().parts for folder in folders]
     for count in range(1, max(map(len, parts)) + 1):
         tails = ["/".join(each[-count:]) for each in parts]
@@ -142,11 +142,11 @@ def _tails(folders: Sequence[Path]) -> list[str]:
     return [str(folder) for folder in folders]
 
 
-def _all_different(labels: Sequence[str]) -> list[str]:
-    """The same folder twice, or a model that is called what another's label became: numbered."""
-    seen: dict[str, int] = {}
-    found = []
+def _number_equal(labels: Sequence[str]) -> list[str]:
+    """Add numbers to equal labels, for example if the same folder was given twice."""
+    counts: dict[str, int] = {}
+    numbered = []
     for label in labels:
-        seen[label] = seen.get(label, 0) + 1
-        found.append(label if seen[label] == 1 else f"{label} #{seen[label]}")
-    return found
+        counts[label] = counts.get(label, 0) + 1
+        numbered.append(label if counts[label] == 1 else f"{label} #{counts[label]}")
+    return numbered

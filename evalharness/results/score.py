@@ -1,7 +1,7 @@
-"""Episodes -> success rate, progress rate, grounding accuracy, held-out score. Pure.
+"""Compute success rate, progress rate, grounding accuracy and held-out score from episodes.
 
-Definitions as AgentBoard's (unweighted means over the episodes of a family; progress of the last turn); the
-held-out score is AgentRefine's (ICLR 2025): families weighted by their number of tasks.
+The rates are defined as in AgentBoard: unweighted means over the episodes of a family; progress of the last turn. The
+held-out score is defined as in AgentRefine (ICLR 2025): families are weighted by their number of tasks.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from evalharness.results.completeness import Played
 
 MEASURES = ("success", "progress")
 POOLED = "pooled"
-"""The row of all played tasks, if there is no held-out score."""
+"""Name of the score over all played tasks, if there is no held-out score."""
 ESTIMATED = "held_out_estimate"
-"""The held-out score estimated from a part of its tasks (`--subset`)."""
+"""Name of the held-out score that is estimated from a part of its tasks (`--subset`)."""
 HELD_OUT = "held_out"
-"""The column of the held-out score beside those of families."""
+"""Name of the held-out score in rows and columns."""
 
 
 @dataclass(frozen=True)
 class EpisodeScore:
-    """The few numbers of an episode that scores are made of, so that a long run's episodes need not stay in memory."""
+    """The numbers of an episode that scores need; they are small, so whole episodes need not stay in memory."""
 
     task_id: str
     task_hash: str
@@ -56,27 +56,27 @@ class EpisodeScore:
     trimmed: bool
     kind: str = ""
     opening: str = ""
-    """A digest of goal and first observation: tasks that look alike at the first turn share it."""
+    """Digest of goal and first observation; tasks with the same start have the same digest."""
     figures: Mapping[str, float] = field(default_factory=dict)
-    """A family's own numbers about an episode, 0..1."""
+    """Figures that the family defines for an episode, 0..1."""
     reasoning_tokens: int = 0
     reasoning_truncated: int = 0
-    """Turns that were cut off inside their reasoning."""
+    """Number of turns that were cut off inside their reasoning."""
     context_full: bool = False
     content_filter: bool = False
     """Whether the server's content filter ended the episode."""
     cut_from: int = 0
-    """The first turn whose prompt had lost its beginning at the server; 0: none."""
+    """Number of the first turn whose prompt the server had cut at its beginning; 0: no such turn."""
     halted: bool = False
     """Whether the last action halted the simulator."""
     trials: int = 1
-    """Played at the task, one after the other; the scores are those of the last."""
+    """Number of trials at the task, one after the other; the scores are those of the last trial."""
     format_error_kinds: Mapping[str, int] = field(default_factory=dict)
-    """Kind -> turns that have it; a turn can have several."""
+    """Kind of format error -> number of turns that have it; a turn can have several kinds."""
 
     @classmethod
     def of(cls, episode: Any) -> EpisodeScore:
-        """From an `Episode`."""
+        """Return the numbers of an `Episode`."""
         turns = len(episode.turns)
         return cls(
             task_id=episode.task_id,
@@ -110,9 +110,9 @@ class EpisodeScore:
 
 
 def halted_line(count: int) -> str:
-    """What stands below a table with episodes whose last action halted the simulator."""
+    """Return the note for episodes whose last action halted the simulator."""
     those = "1 episode was" if count == 1 else f"{count} episodes were"
-    return f"{those} ended by an action that halted the simulator (simulator_halted), with the progress until then"
+    return f"{those} ended by an action that halted the simulator (simulator_halted); the progress before it counts"
 
 
 def _digest(text: str) -> str:
@@ -133,7 +133,7 @@ def _rates(episodes: Sequence[EpisodeScore]) -> Rates:
 
 
 def _attempts(episodes: Sequence[EpisodeScore], of: str) -> list[list[float]]:
-    """The values of each task's attempts."""
+    """Return the values of each task's attempts."""
     return list(group_by_key((e.task_id, float(getattr(e, of))) for e in episodes).values())
 
 
@@ -143,27 +143,27 @@ def _task_means(episodes: Sequence[EpisodeScore], of: str) -> list[float]:
 
 
 def _task_kinds(episodes: Sequence[EpisodeScore]) -> list[str]:
-    """In the order of `_task_means`."""
+    """Return the kind of each task, in the order of `_task_means`."""
     return list({episode.task_id: episode.kind for episode in episodes}.values())
 
 
 def _beside(
     strata: Sequence[Sequence[EpisodeScore]], measure: str, ci95: tuple[float, float]
 ) -> dict[str, Any]:
-    """Of a rate over whole families: its interval by kinds (`ci95` where every task is a kind of its own), and how
-    much of its error is the attempts'."""
-    found = stats.variance_components([_attempts(episodes, measure) for episodes in strata])
+    """Return the interval of a rate with kinds as units, and its variance components. The interval is `ci95` if every
+    task is the only one of its kind."""
+    components = stats.variance_components([_attempts(episodes, measure) for episodes in strata])
     kinds = [_task_kinds(episodes) for episodes in strata]
     own = all(len(set(listed)) == len(listed) for listed in kinds)
     means = [_task_means(episodes, measure) for episodes in strata]
     return {
         f"{measure}_rate_ci95_by_kind": ci95 if own else stats.score_mean_by_kind(means, kinds),
-        f"{measure}_rate_variance": Variance(**asdict(found)) if found else None,
+        f"{measure}_rate_variance": Variance(**asdict(components)) if components else None,
     }
 
 
 def family_score(episodes: Sequence[EpisodeScore]) -> FamilyScore:
-    """Rates of one family, fractions 0..1, each with a 95 % interval over its `n` tasks. `episodes` is not empty."""
+    """Return the rates of one family (0..1) with 95 % intervals over its `n` tasks. `episodes` must not be empty."""
     progress, grounding = (_task_means(episodes, of) for of in ("progress", "grounding_accuracy"))
     success_ci95 = stats.rate_interval(_task_means(episodes, "success"), binary=True)
     progress_ci95 = stats.score_mean(progress)
@@ -193,7 +193,7 @@ def family_score(episodes: Sequence[EpisodeScore]) -> FamilyScore:
 
 
 def kind_scores(episodes: Iterable[EpisodeScore]) -> dict[str, KindScore]:
-    """The rates of each kind of task of a family, by name."""
+    """Return the rates of each kind of task in a family, sorted by kind."""
     kinds = group_by_key((episode.kind, episode) for episode in episodes)
     return {
         kind: KindScore(
@@ -215,12 +215,14 @@ def _by_trial(episodes: Sequence[EpisodeScore]) -> dict[str, Any]:
 
 
 def _figures(episodes: Sequence[EpisodeScore]) -> dict[str, Any]:
-    """Means of the family's own figures over the episodes that have them, each with its interval over tasks."""
-    found: dict[str, dict[str, list[float]]] = {}
+    """Return the means of the family's own figures over the episodes that have them, with intervals over tasks."""
+    values_by_task: dict[str, dict[str, list[float]]] = {}
     for episode in episodes:
         for name, value in episode.figures.items():
-            found.setdefault(name, {}).setdefault(episode.task_id, []).append(float(value))
-    means = {name: [_mean(values) for values in tasks.values()] for name, tasks in sorted(found.items())}
+            values_by_task.setdefault(name, {}).setdefault(episode.task_id, []).append(float(value))
+    means = {
+        name: [_mean(values) for values in tasks.values()] for name, tasks in sorted(values_by_task.items())
+    }
     figures = {
         name: Figure(n=len(values), mean=_mean(values), ci95=stats.score_mean(values))
         for name, values in means.items()
@@ -228,8 +230,8 @@ def _figures(episodes: Sequence[EpisodeScore]) -> dict[str, Any]:
     return {"figures": figures} if figures else {}
 
 
-def played(attempts: Iterable[EpisodeScore], of: int, samples: int) -> Played:
-    """`of`: tasks of the whole family. An attempt that is there twice counts once."""
+def count_played(attempts: Iterable[EpisodeScore], of: int, samples: int) -> Played:
+    """Count the played tasks and attempts. `of`: number of tasks in the family. A duplicate attempt counts once."""
     keys = {(a.task_id, a.sample) for a in attempts if a.sample < samples}
     return Played(len({task_id for task_id, _ in keys}), of, len(keys), samples)
 
@@ -237,13 +239,13 @@ def played(attempts: Iterable[EpisodeScore], of: int, samples: int) -> Played:
 def held_out_score(
     by_family: Mapping[str, Sequence[EpisodeScore]], weights: Mapping[str, int], samples: int = 1
 ) -> tuple[HeldOut | None, str | None]:
-    """(score, None), or (None, why it is withheld). `weights`: held-out family -> its number of tasks.
+    """Return (score, None), or (None, reason why it is withheld). `weights`: held-out family -> number of tasks.
 
-    A score is given only when every one of `samples` attempts at every task of every held-out family is there, each
-    counted once: what is left of an incomplete family is no sample of it.
+    The score needs all `samples` attempts at every task of every held-out family: the finished tasks of an incomplete
+    family are not a random sample of it.
     """
-    found = {family: played(by_family.get(family, ()), n, samples) for family, n in weights.items()}
-    missing = [f"{family} ({_share(each)})" for family, each in found.items() if not each.complete]
+    parts = {family: count_played(by_family.get(family, ()), n, samples) for family, n in weights.items()}
+    missing = [f"{family} ({_share(each)})" for family, each in parts.items() if not each.complete]
     if missing or not weights:
         return None, f"incomplete: {', '.join(missing)}" if missing else "no held-out family"
     families = sorted(weights)
@@ -261,12 +263,12 @@ def held_out_score(
 def held_out_estimate(
     by_family: Mapping[str, Sequence[EpisodeScore]], subset: Mapping[str, int], samples: int = 1
 ) -> Estimate | None:
-    """Of the whole held-out score, from every attempt at every task of `subset` (task id -> how many it stands for,
-    family by family in the order of difficulty); None before all are there."""
+    """Estimate the held-out score from every attempt at the tasks of `subset`; return None if an attempt is missing.
+    `subset`: task id -> number of tasks that it represents, family by family, ordered by difficulty."""
     attempts = group_by_key((e.task_id, e) for episodes in by_family.values() for e in episodes)
     if not subset or any(len(attempts.get(task_id, ())) < samples for task_id in subset):
         return None
-    of, found = sum(subset.values()), dict[str, Any]()
+    of, rates = sum(subset.values()), dict[str, Any]()
     for measure in MEASURES:
         families: dict[str, list[float]] = {}
         total = 0.0
@@ -276,15 +278,15 @@ def held_out_estimate(
             total += stands_for * value
         rate = total / of
         low, high = stats.subset_interval(list(families.values()), of)
-        found[f"{measure}_rate"] = rate
-        found[f"{measure}_rate_ci95"] = (min(low, rate), max(high, rate))
-    return Estimate(n=len(subset), stands_for=of, **found)
+        rates[f"{measure}_rate"] = rate
+        rates[f"{measure}_rate_ci95"] = (min(low, rate), max(high, rate))
+    return Estimate(n=len(subset), stands_for=of, **rates)
 
 
 def pooled_score(by_family: Mapping[str, Sequence[EpisodeScore]]) -> Scores:
-    """Return the rates over all tasks of several families, each task once."""
+    """Return the rates over all tasks of several families; each task counts once."""
     strata = list(by_family.values())
-    found: dict[str, Any] = {}
+    rates: dict[str, Any] = {}
     for measure in MEASURES:
         values = [_task_means(episodes, measure) for episodes in strata]
         binary = measure == "success"
@@ -292,20 +294,20 @@ def pooled_score(by_family: Mapping[str, Sequence[EpisodeScore]]) -> Scores:
             [(len(listed), _mean(listed), stats.rate_interval(listed, binary=binary)) for listed in values]
         )
         rate = _mean([value for listed in values for value in listed])
-        found |= {f"{measure}_rate": rate, f"{measure}_rate_ci95": ci95}
-        found |= _beside(strata, measure, ci95)
+        rates |= {f"{measure}_rate": rate, f"{measure}_rate_ci95": ci95}
+        rates |= _beside(strata, measure, ci95)
     kinds = sum(len(set(_task_kinds(episodes))) for episodes in strata)
-    return Scores(n=sum(len(_task_kinds(episodes)) for episodes in strata), kinds=kinds, **found)
+    return Scores(n=sum(len(_task_kinds(episodes)) for episodes in strata), kinds=kinds, **rates)
 
 
 def _share(part: Played) -> str:
-    """`59/60`; where tasks have several attempts each, `238/240 attempts`."""
+    """Return for example `59/60`, or `238/240 attempts` if tasks have several attempts each."""
     if part.samples == 1:
         return f"{part.tasks}/{part.of}"
     return f"{part.episodes}/{part.of * part.samples} attempts"
 
 
 def group_by_family(episodes: Iterable[EpisodeScore]) -> dict[str, list[EpisodeScore]]:
-    """Families sorted by name, episodes by task and sample: no sum depends on the order in which they finished."""
+    """Return family -> episodes, sorted by family, task and sample, so that sums do not depend on the playing order."""
     ordered = sorted(episodes, key=lambda e: (e.family, e.task_id, e.sample))
     return group_by_key((episode.family, episode) for episode in ordered)

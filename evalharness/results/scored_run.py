@@ -1,4 +1,4 @@
-"""The scores of a stored run, from which the tables over several runs are made."""
+"""Load the scores of a stored run, for tables over several runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evalharness.records.store import read_episodes, read_manifest
 from evalharness.records.summary import HeldOut
 from evalharness.results.completeness import Played
 from evalharness.results.run_labels import model_name
-from evalharness.results.score import EpisodeScore, group_by_family, held_out_score, played
+from evalharness.results.score import EpisodeScore, count_played, group_by_family, held_out_score
 from evalharness.results.task_range import mark_changed
 
 
@@ -44,9 +44,9 @@ class ScoredRun:
     scores: tuple[EpisodeScore, ...]
     """Sorted by task and sample."""
     repeats: tuple[ScoredRun, ...] = ()
-    """The runs that this one is made of, where several were read as one (`evalharness.results.repeats`)."""
+    """If repeats were joined into this run: the single runs (`evalharness.results.repeats`)."""
     trainings: tuple[ScoredRun, ...] = ()
-    """The runs of several trainings that this one is the mean of (`evalharness.results.trainings`)."""
+    """If this run is a mean over trainings: their runs (`evalharness.results.trainings`)."""
 
     @property
     def name(self) -> str:
@@ -54,22 +54,22 @@ class ScoredRun:
 
     @property
     def identity(self) -> Identity:
-        """That of one attempt: what several trainings share, each played as often as it says."""
+        """Identity of the run; for a mean over trainings, the identity of the first training's run."""
         return (self.trainings[0] if self.trainings else self).manifest.identity
 
     @cached_property
     def model_key(self) -> str:
-        """Equal for runs of one model: a name alone can be the last folder of two checkpoints' paths."""
+        """Key of the model. A name alone is not enough: two checkpoints may have the same folder name."""
         return json.dumps([self.name, self.identity.model], sort_keys=True)
 
     @cached_property
     def config(self) -> Mapping[str, Any]:
-        """Its options by name."""
+        """The run's options by name."""
         return self.manifest.options
 
     @property
     def samples(self) -> int:
-        """Attempts that each task is to have."""
+        """Number of attempts that each task should have."""
         return self.manifest.config.samples
 
     @cached_property
@@ -78,26 +78,28 @@ class ScoredRun:
 
     @cached_property
     def played(self) -> Mapping[str, Played]:
-        """Family -> how much of it was played."""
+        """Family -> the part of it that was played."""
         expected = self.manifest.expected.items()
-        return {family: played(self.by_family.get(family, ()), n, self.samples) for family, n in expected}
+        return {
+            family: count_played(self.by_family.get(family, ()), n, self.samples) for family, n in expected
+        }
 
     @property
     def incomplete(self) -> str:
-        """`BabyAI 10/112 tasks`; "" where every family that was played is whole."""
+        """The incomplete families, for example `BabyAI 10/112 tasks`; "" if every played family is complete."""
         parts = self.played.items()
         return ", ".join(f"{self.titles.get(f, f)} {p.described}" for f, p in parts if not p.complete)
 
     @property
     def limited(self) -> list[str]:
-        """What a reader must know of a run with `--limit`; empty without."""
+        """The note about a run with `--limit`; empty for other runs."""
         limit = self.manifest.config.limit
-        said = f"--limit {limit}: only the first tasks of each family; not representative (--draw is)"
-        return [said] if limit else []
+        note = f"--limit {limit}: only the first tasks of each family; not representative (--draw is)"
+        return [note] if limit else []
 
     @cached_property
     def held_out(self) -> tuple[HeldOut | None, str | None]:
-        """The held-out score, or why it is withheld."""
+        """The held-out score, or the reason why it is withheld."""
         return held_out_score(self.by_family, self.manifest.held_out, self.samples)
 
     @property
@@ -111,12 +113,12 @@ class ScoredRun:
 
     @property
     def turn_limits(self) -> Mapping[str, int]:
-        """Family -> turns of its episodes at most."""
+        """Family -> turn limit."""
         return self.manifest.turn_limits
 
     @property
     def max_turns(self) -> int:
-        """The largest limit of its families."""
+        """The largest turn limit of the families."""
         return max(self.turn_limits.values())
 
     @property
@@ -126,7 +128,7 @@ class ScoredRun:
 
     @property
     def agent(self) -> str:
-        """Its name, and its options where it has some; of another group's protocol what that is called."""
+        """The agent's name and options, or the name of another group's protocol."""
         return self.manifest.config.played_as
 
     @property
@@ -135,7 +137,7 @@ class ScoredRun:
 
     @cached_property
     def tasks(self) -> Mapping[str, TaskScore]:
-        """Task id -> its mean over samples, sorted."""
+        """Task id -> mean over its samples, sorted by id."""
         return {
             task_id: TaskScore(
                 task_id=task_id,
@@ -155,7 +157,7 @@ class ScoredRun:
 
     @cached_property
     def task_labels(self) -> Mapping[str, str]:
-        """Family -> whose labels its tasks have, and `changed` where they are not the published tasks."""
+        """Family -> source of its labels, with `changed` if its tasks are not the published ones."""
         return mark_changed(self.manifest.labels, self.hashes.items())
 
     @cached_property
@@ -170,27 +172,27 @@ class ScoredRun:
 
 
 def load_scored_run(folder: Path) -> ScoredRun:
-    """Raises UserError when `folder` holds no run, or no finished episode."""
+    """Load the scores of a run folder. Raise UserError if `folder` has no run or no finished episode."""
     manifest = read_manifest(folder)
     return scored_run(folder, manifest, [EpisodeScore.of(episode) for episode in read_episodes(folder)])
 
 
 def scored_run(folder: Path, manifest: Manifest, scores: Sequence[EpisodeScore]) -> ScoredRun:
-    """Raises UserError if there are no scores."""
+    """Make a run of sorted scores. Raise UserError if there are no scores."""
     if not scores:
         raise UserError(f"{folder} holds no finished episode yet; the command that began it continues it")
     return ScoredRun(folder, manifest, tuple(sorted(scores, key=lambda s: (s.family, s.task_id, s.sample))))
 
 
 def of_family(run: ScoredRun, family: str) -> ScoredRun:
-    """The run as if it had played that family alone. Raises UserError where it has played nothing of it."""
+    """Return the part of a run that belongs to one family. Raise UserError if the run has no episode of the family."""
     if not (scores := tuple(score for score in run.scores if score.family == family)):
-        raise UserError(f"{run.folder} has played nothing of {family}; leave it out")
+        raise UserError(f"{run.folder} has no episode of {family}; leave the run out")
     return replace(run, scores=scores, manifest=part_of(run.manifest, family))
 
 
 def part_of(manifest: Manifest, family: str) -> Manifest:
-    """Of that family alone; of none where the run does not play it."""
+    """Return the manifest with only this family; with no family if the run does not play it."""
     parts = ("counts", "expected", "titles", "labels", "draw")
     kept = {part: {f: of for f, of in getattr(manifest, part).items() if f == family} for part in parts}
     return manifest.model_copy(update={**kept, "held_out": {}})
@@ -199,7 +201,7 @@ def part_of(manifest: Manifest, family: str) -> Manifest:
 def require_same(
     runs: Sequence[ScoredRun], what: str, value: Callable[[ScoredRun], object], advice: str
 ) -> None:
-    """Raises UserError, naming the first two runs that differ in `what`."""
+    """Raise UserError if two runs differ in `what`."""
     for run in runs[1:]:
         if value(run) != value(runs[0]):
             raise UserError(
@@ -208,7 +210,7 @@ def require_same(
 
 
 class Comparable(Protocol):
-    """A run as far as two of them must be alike to be compared task by task."""
+    """The attributes of a run that a comparison task by task needs."""
 
     @property
     def folder(self) -> Path: ...
@@ -219,7 +221,7 @@ class Comparable(Protocol):
 
 
 def common_tasks(one: Comparable, other: Comparable) -> list[str]:
-    """Those that both have played, in the order of `one`. Raises UserError where one is not the same task in both."""
+    """Return the tasks of both runs, in the order of `one`. Raise UserError if a task's content differs."""
     common = [task_id for task_id in one.hashes if task_id in other.hashes]
     for task_id in common:
         if one.hashes[task_id] != other.hashes[task_id]:
@@ -231,8 +233,8 @@ def common_tasks(one: Comparable, other: Comparable) -> list[str]:
 
 
 def require_same_turns(runs: Sequence[Comparable], advice: str) -> None:
-    """Raises UserError where a family that two runs have in common had another turn limit in each, or where runs
-    without a common family differ in theirs."""
+    """Raise UserError if two runs have different turn limits in a common family. For runs without a common family,
+    compare the largest limits."""
     first, *others = [(run.folder, run.manifest.turn_limits) for run in runs]
     for folder, limits in others:
         common = sorted(first[1].keys() & limits.keys())

@@ -1,4 +1,4 @@
-"""`summary.json`: the scores of a run folder, recomputed from its episodes whenever asked."""
+"""Compute the scores of a run folder from its episodes, and store them in `summary.json`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from evalharness.results.task_range import TaskRange, family_range, load_ranges,
 
 
 def protocol_number(protocol: ProtocolIdentity, scores: Sequence[EpisodeScore]) -> ProtocolNumber | None:
-    """None before the first episode, or if the protocol has none. Samples of a game are averaged first."""
+    """Return the number that the protocol reports, if it has one. Samples of a game are averaged first."""
     if not scores or protocol.score == "none":
         return None
     games = group_by_key((score.task_id, float(getattr(score, protocol.score))) for score in scores)
@@ -63,9 +63,9 @@ def protocol_number(protocol: ProtocolIdentity, scores: Sequence[EpisodeScore]) 
         "games": len(values),
     }
     if protocol.draw is not None:
-        from scipy.stats import binom  # most of a second, and few protocols draw
+        from scipy.stats import binom  # the import takes most of a second, and few protocols need it
 
-        # Each game drawn by itself, with repetition, and solved at this rate.
+        # Model: the protocol draws games with replacement, and each game is solved with this rate.
         ends = [float(binom.ppf(share, protocol.draw, rate)) / protocol.draw for share in (0.025, 0.975)]
         number |= {"drawn": protocol.draw, "drawn95": tuple(ends)}
     return ProtocolNumber.of(number)
@@ -75,16 +75,16 @@ NOT_TIMED = Timing()
 
 
 def infrastructure_failures(folder: Path, done: set[tuple[str, int]]) -> dict[str, int]:
-    """Family -> episodes that were given up and have not been played since."""
+    """Return family -> number of episodes that failed finally and have not been played since."""
     given_up = {(line["task_id"], line["sample"]) for line in read_failures(folder) if line.get("final")}
     return Counter(task_id.split("/")[0] for task_id, _ in given_up - done)
 
 
-class Summing:
-    """The summary of a run folder, made of its episodes as somebody reads them."""
+class SummaryBuilder:
+    """Builds the summary of a run folder; the caller adds one episode after the other."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises UserError when `folder` holds no run."""
+        """Read the manifest. Raise UserError if `folder` has no run."""
         self.folder = folder
         self.manifest = read_manifest(folder)
         self.scores: list[EpisodeScore] = []
@@ -98,20 +98,20 @@ class Summing:
             self._outside.append(episode.outside)
 
     def summary(self, timing: Timing = NOT_TIMED) -> Summary:
-        """Of all that were added. `timing`: measured times, which only the process that played knows."""
-        found = summary_of(self.folder, self.manifest, self.scores, timing)
+        """Return the summary of all added episodes. `timing`: times that the playing process has measured."""
+        summary = summary_of(self.folder, self.manifest, self.scores, timing)
         more = {**self._replies.troubles(), "outside": outside_agent(self._outside)}
-        return found.model_copy(update={name: value for name, value in more.items() if value})
+        return summary.model_copy(update={name: value for name, value in more.items() if value})
 
 
 def outside_agent(episodes: Sequence[Outside]) -> OutsideAgent | None:
-    """Of all episodes that agents from outside played; None where there are none."""
+    """Return the totals over the episodes of external agents; None if there are no such episodes."""
     if not episodes:
         return None
 
     def total(name: str) -> Any:
-        said = [value for each in episodes if (value := getattr(each, name)) is not None]
-        return sum(said) if said else None
+        values = [value for each in episodes if (value := getattr(each, name)) is not None]
+        return sum(values) if values else None
 
     return OutsideAgent(
         stopped=dict(sorted(Counter(each.stopped for each in episodes if each.stopped).items())),
@@ -124,8 +124,8 @@ def outside_agent(episodes: Sequence[Outside]) -> OutsideAgent | None:
 
 
 def summarize(folder: Path, timing: Timing = NOT_TIMED) -> Summary:
-    """Compute the summary of a run folder. `timing`: measured times, which only the process that played knows."""
-    summing = Summing(folder)
+    """Compute the summary of a run folder. `timing`: times that the playing process has measured."""
+    summing = SummaryBuilder(folder)
     for episode in read_episodes(folder):
         summing.add(episode)
     return summing.summary(timing)
@@ -134,7 +134,7 @@ def summarize(folder: Path, timing: Timing = NOT_TIMED) -> Summary:
 def summary_of(
     folder: Path, manifest: Manifest, scores: Sequence[EpisodeScore], timing: Timing = NOT_TIMED
 ) -> Summary:
-    """The summary that these scores make, whatever the folder's own episodes are; without what only replies show."""
+    """Compute the summary from these scores instead of the folder's episodes. It has no warnings about replies."""
     config = manifest.config
     groups = group_by_family(scores)
     failures = infrastructure_failures(folder, {(s.task_id, s.sample) for s in scores})
@@ -154,8 +154,8 @@ def summary_of(
         "scores": manifest.scores,
         "draw": manifest.draw,
         "first_tasks_only": config.limit,
-        "agent": None if config.agent_said == "react" else config.agent_said,
-        "protocol": config.protocol_said,
+        "agent": None if config.agent_text == "react" else config.agent_text,
+        "protocol": config.protocol_text,
         "protocol_number": config.protocol and protocol_number(config.protocol, scores),
         "held_out_estimate": held_out_estimate(groups, manifest.subset, config.samples),
         "content_filter_episodes": sum(s.content_filter for s in scores),
@@ -211,28 +211,28 @@ def _family_row(
     ranges: Sequence[TaskRange],
 ) -> FamilyRow:
     count, limit = manifest.counts[family], manifest.turn_limits[family]
-    found: dict[str, Any] = {"n": 0, "episodes": 0}
+    rates: dict[str, Any] = {"n": 0, "episodes": 0}
     if scores:
         score = family_score(scores)
-        found = score.given_fields()
+        rates = score.given_fields()
         if family in manifest.scores:
-            found["mean_turns"] = fmean(s.turns for s in scores)
-        reference = family_range([(s.task_id, s.task_hash) for s in scores], ranges, found, limit)
+            rates["mean_turns"] = fmean(s.turns for s in scores)
+        reference = family_range([(s.task_id, s.task_hash) for s in scores], ranges, rates, limit)
         if reference or limit == MAX_TURNS:
-            found["reference"] = reference
+            rates["reference"] = reference
     if cut := sum(score.cut_from > 0 for score in scores):
-        found["cut_episodes"] = cut
+        rates["cut_episodes"] = cut
     return FamilyRow(
         selected=count,
         expected=manifest.expected[family],
         episodes_selected=count * manifest.config.samples,
         infrastructure_failures=failures,
-        **found,
+        **rates,
     )
 
 
 def _error_kinds(scores: Iterable[EpisodeScore]) -> dict[str, int]:
-    """Kind of format error -> turns that have it, by name."""
+    """Return kind of format error -> number of turns that have it, sorted by kind."""
     counts: Counter[str] = Counter()
     for score in scores:
         counts.update(score.format_error_kinds)
@@ -248,15 +248,15 @@ def write_summary(folder: Path, timing: Timing) -> Summary:
 
 
 def made_from(folder: Path, summary: Mapping[str, Any]) -> str:
-    """SHA-256 of the run's manifest and episodes and of the summary's other keys: one that was stored is that of now
-    only while neither the run nor the summary was changed. Raises OSError."""
+    """Return a SHA-256 of the run's manifest and episodes and of the summary's other keys. If a stored summary has this
+    hash, neither the run nor the summary has changed. Raise OSError if a file cannot be read."""
     files = [sha256_of(path) for name in (MANIFEST, EPISODES) if (path := folder / name).exists()]
     own = {key: value for key, value in summary.items() if key != "made_from"}
     return hashlib.sha256(json.dumps([files, own], sort_keys=True).encode()).hexdigest()
 
 
 def earlier_timing(folder: Path) -> Timing:
-    """What the last call that played anything wrote down of itself; it cannot be recomputed."""
+    """Read the times that the last playing process has stored; nobody can recompute them."""
     path = folder / SUMMARY
     try:
         summary = read_object(read_bytes(path))

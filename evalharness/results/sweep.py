@@ -1,5 +1,5 @@
-"""A model on one family in the family's own words and under perturbations: does it understand, or has it learnt the
-words? Numbers only; `report` draws them. The table is that of AgentRefine (ICLR 2025)."""
+"""Compare a model's runs on one family with and without perturbations. A model that has learnt only the usual words
+fails under perturbation. The table follows AgentRefine (ICLR 2025); `report` prints it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCHEMA = 1
 
 
 def default_perturbations(spec: EnvSpec) -> list[str]:
-    """The published perturbations of a family; all that it has where none was published."""
+    """Return the published perturbations of a family; all its perturbations if none was published."""
     known: Mapping[str, Perturbation] = spec.actions.wording.perturbations
     published = [name for name, how in known.items() if how.published]
     names = published or list(known)
@@ -41,18 +41,18 @@ class Column:
     name: str
     folder: str
     n: int
-    """Tasks played."""
+    """Number of tasks played."""
     expected: int
-    """Tasks selected."""
+    """Number of tasks selected."""
     rates: Mapping[str, float]
     """Measure -> rate."""
     ci95: Mapping[str, tuple[float, float]]
     differences: Mapping[str, Difference]
-    """Measure -> this column against the unperturbed one, paired by task; empty for the unperturbed one itself."""
+    """Measure -> difference between this run and the unperturbed run, paired by task; empty for the unperturbed run."""
     retention: Mapping[str, float | None]
-    """Measure -> perturbed / unperturbed over the paired tasks; None where the unperturbed rate is 0."""
+    """Measure -> perturbed rate / unperturbed rate over the paired tasks; None if the unperturbed rate is 0."""
     recalled: bool = False
-    """Whether the perturbation is a published one in our wording."""
+    """Whether a published perturbation is played in our own wording."""
 
 
 @dataclass(frozen=True)
@@ -64,31 +64,31 @@ class Sweep:
     max_turns: int
     samples: int
     columns: tuple[Column, ...]
-    """Columns, the unperturbed one first."""
+    """The unperturbed run comes first."""
     average: Mapping[str, float]
-    """Measure -> mean over all columns, the unperturbed one included, as in the paper."""
+    """Measure -> mean over all columns, including the unperturbed run, as in the paper."""
     first_average: Mapping[str, float] | None
-    """Measure -> mean over the perturbations that the paper's first version averages over (three of ALFWorld's); None
-    where the sweep has not all of them."""
+    """Measure -> mean over the perturbations that the paper's first version averages (three of ALFWorld's); None if the
+    sweep lacks one of them."""
     first_average_of: tuple[str, ...]
     std_population: Mapping[str, float]
-    """Measure -> standard deviation over the columns, divided by their number."""
+    """Measure -> population standard deviation over the columns."""
     average_ci95: Mapping[str, tuple[float, float]]
-    """Over the tasks that every column has played, and over trainings where there are several."""
+    """Interval over the tasks that every column has played, and over trainings if there are several."""
     std_ci95: Mapping[str, tuple[float, float] | None]
-    """Of `std_population`, for these perturbations and other tasks; None of several trainings. The measured deviation
-    is too large on average, so the interval can lie below it."""
+    """Interval of `std_population` for the same perturbations and other tasks; None for several trainings. The measured
+    deviation is too large on average, so the interval may be below it."""
     std_sample: Mapping[str, float | None]
-    """The same divided by their number less one; None for a single column."""
+    """Measure -> sample standard deviation over the columns (n - 1); None for a single column."""
     notes: tuple[str, ...]
     change: Difference | None = None
-    """Success: the mean of the perturbed columns against the unperturbed one, paired by task."""
+    """Difference in success between the mean of the perturbed columns and the unperturbed one, paired by task."""
 
     def to_json(self) -> dict[str, Any]:
         return {"schema": SCHEMA, **asdict(self)}
 
     def rows(self) -> list[dict[str, Any]]:
-        """A flat row a column, then the average and both standard deviations."""
+        """Return a flat row per column, then the average and both standard deviations."""
         rows = [_row(column) for column in self.columns]
         for name, values in (
             ("average", self.average),
@@ -119,16 +119,16 @@ def sweep_of(
     first_average: Sequence[str] = (),
     recalled: Collection[str] = (),
 ) -> Sweep:
-    """`runs`: column -> run, `UNPERTURBED` first; `first_average`: the perturbations of `Sweep.first_average`;
-    `recalled`: those with our wording.
+    """Build a sweep. `runs`: column -> run, `UNPERTURBED` first. `first_average`: perturbations that
+    `Sweep.first_average` averages. `recalled`: perturbations in our own wording.
 
-    Raises UserError where the runs are not of one model and protocol.
+    Raise UserError if the runs differ in model or protocol.
     """
     first = next(iter(runs.values()))
     for run in runs.values():
         if run.model_key != first.model_key:
             raise UserError(
-                f"{run.folder} and {first.folder} are runs of two models, and a sweep is of one; compare them with: "
+                f"{run.folder} and {first.folder} are runs of two models; a sweep has one model. Compare them with: "
                 f"evalharness compare {first.folder} {run.folder}"
             )
     family = next(iter(first.manifest.counts))
@@ -164,7 +164,7 @@ def recalled_notes(played: Iterable[str], recalled: Collection[str]) -> list[str
     if not names:
         return []
     return [
-        f"\u2021 {', '.join(names)}: our wording, the paper's is not published; Average and Std are not the "
+        f"\u2021 {', '.join(names)}: our wording, the paper's is not published; so Average and Std are not the "
         "paper's either"
     ]
 
@@ -209,9 +209,7 @@ def _notes(columns: Sequence[Column]) -> list[str]:
     notes = []
     missing = [f"{c.name} {c.n}/{c.expected}" for c in columns if c.n != c.expected]
     if missing:
-        notes.append(
-            f"not every task was played: {', '.join(missing)}; average and Std are over those that were"
-        )
+        notes.append(f"not every task was played: {', '.join(missing)}; average and Std use the played tasks")
     return notes
 
 

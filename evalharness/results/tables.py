@@ -1,4 +1,4 @@
-"""Episodes as tables: `episodes.parquet` (a row an episode) and `turns.parquet` (a row a turn)."""
+"""Write episodes as tables: `episodes.parquet` (one row per episode) and `turns.parquet` (one row per turn)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from evalharness.base.paths import real_path, replacing
 from evalharness.base.reading import open_file, sha256_of
 from evalharness.records.episode import Episode, read_episode
 from evalharness.records.files import STUDY
-from evalharness.records.store import EPISODES, located_episodes, read_manifest
-from evalharness.results.behaviour.figures import Read, episode_columns
+from evalharness.records.store import EPISODES, locate_episodes, read_manifest
+from evalharness.results.behaviour.figures import EpisodeFacts, episode_columns
 from evalharness.results.behaviour.turns import action_reader, read_turns
 
 if TYPE_CHECKING:
@@ -23,29 +23,29 @@ if TYPE_CHECKING:
 
 
 _BATCH = 200
-"""Episodes held in memory at once: a run of thousands is written in constant memory."""
+"""Number of episodes in memory at once, so that a long run needs no more memory than a short one."""
 
 
 def sorted_episodes(folder: Path) -> Iterator[Episode]:
-    """The episodes of a run folder by family, task and sample, one in memory at a time.
+    """Yield the episodes of a run folder, sorted by family, task and sample; only one is in memory at a time.
 
-    Raises UserError before the first of them where the folder is damaged.
+    Raise UserError before the first episode if the folder is damaged.
     """
     yield from episodes_at(folder, sorted_offsets(folder))
 
 
-def sorted_offsets(folder: Path, seen: Callable[[Episode], object] = lambda episode: None) -> list[int]:
-    """Where the episodes stand in the file, by family, task and sample. `seen` gets each on the way, in the order of
-    the file. Raises UserError where the folder is damaged."""
-    found = []
-    for offset, episode in located_episodes(folder):
-        seen(episode)
-        found.append(((episode.family, episode.task_id, episode.sample), offset))
-    return [offset for _, offset in sorted(found)]
+def sorted_offsets(folder: Path, visit: Callable[[Episode], object] = lambda episode: None) -> list[int]:
+    """Return the file offsets of the episodes, sorted by family, task and sample. Call `visit` with each episode in
+    the order of the file. Raise UserError if the folder is damaged."""
+    located = []
+    for offset, episode in locate_episodes(folder):
+        visit(episode)
+        located.append(((episode.family, episode.task_id, episode.sample), offset))
+    return [offset for _, offset in sorted(located)]
 
 
 def episodes_at(folder: Path, offsets: Sequence[int]) -> Iterator[Episode]:
-    """Yield the episodes, one in memory at a time."""
+    """Yield the episodes at these offsets; only one is in memory at a time."""
     if not offsets:
         return
     with open_file(folder / EPISODES) as file:
@@ -55,32 +55,32 @@ def episodes_at(folder: Path, offsets: Sequence[int]) -> Iterator[Episode]:
 
 
 def rows_of(episode: Episode) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """An episode's row of `episodes.parquet` and its rows of `turns.parquet`."""
+    """Return an episode's row of `episodes.parquet` and its rows of `turns.parquet`."""
     facts = read_turns(episode, action_reader(episode.family, episode.perturbation, episode.words))
     row, turns = recorded_rows(episode)
-    row |= episode_columns(Read(episode, facts))
-    return row, [turn | _recorded(_TURN_READ, fact) for turn, fact in zip(turns, facts, strict=True)]
+    row |= episode_columns(EpisodeFacts(episode, facts))
+    return row, [turn | _columns(_TURN_READ, fact) for turn, fact in zip(turns, facts, strict=True)]
 
 
 def recorded_rows(episode: Episode) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The same without what is read out of turns: every version has these columns alike."""
+    """Return the same rows without the behaviour columns; every version of the harness computes them equally."""
     figures = json.dumps(dict(episode.figures), sort_keys=True) if episode.figures else None
     counts = {"turns": len(episode.turns), "trims": len(episode.trims)}
-    row = _recorded(_EPISODE, episode, **counts, figures=figures)
+    row = _columns(_EPISODE, episode, **counts, figures=figures)
     which = {name: row[name] for name in ("task_id", "family", "sample")}
-    turns = (_recorded(_TURN, turn, **which, tries=1 + len(turn.failed_tries)) for turn in episode.turns)
+    turns = (_columns(_TURN, turn, **which, tries=1 + len(turn.failed_tries)) for turn in episode.turns)
     return row, list(turns)
 
 
 def run_columns(folder: Path) -> dict[str, str | None]:
     """Return the columns about the run that all its rows share."""
     manifest = read_manifest(folder)
-    return {"model": manifest.shown_name, "perturbation": manifest.config.perturb}
+    return {"model": manifest.display_name, "perturbation": manifest.config.perturb}
 
 
 def place_columns(folder: Path) -> dict[str, str | None]:
-    """Return the names of the run's folder and of its study, which only rows of several runs need: a stored table does
-    not depend on its place."""
+    """Return the names of the run's folder and of its study. Only tables over several runs have these columns, because
+    a stored table must not depend on its folder."""
     place = real_path(folder)
     is_studied = (place.parent / STUDY).is_file()
     return {"study": place.parent.name if is_studied else None, "run": place.name}
@@ -98,7 +98,7 @@ _EPISODE: Mapping[str, Any] = {
     **{"figures": _TEXT, "reasoning_tokens": _WHOLE, "task_hash": _TEXT, "prompt_hash": _TEXT},
     **dict.fromkeys(("policy_s", "environment_s", "worker_s", "started", "wall_s"), _REAL),
 }
-"""Column -> its type, in a list that of a list's members. Times in seconds, rates 0..1."""
+"""Column -> type; [type] for a column of lists. Times are in seconds, rates 0..1."""
 _EPISODE_READ = dict.fromkeys(
     ("error_turns", "longest_error_run", "no_effect_turns", "repeated_turns", "longest_loop", "help_turns",
      "distinct_observations", "distinct_actions", "distinct_places", "first_progress_turn"), _WHOLE
@@ -116,8 +116,8 @@ _TURN_READ = {"error": _FLAG, "progressed": _FLAG, "repeated": _FLAG, "place": _
 """Types of `TurnFacts`."""
 
 
-def _recorded(columns: Iterable[str], of: object, **made: Any) -> dict[str, Any]:
-    """Of each column what is `made` here, else what `of` says."""
+def _columns(columns: Iterable[str], of: object, **made: Any) -> dict[str, Any]:
+    """Return each column's value from `made`, else from the attribute of `of`."""
     row = {name: made[name] if name in made else getattr(of, name) for name in columns}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in row.items()}
 
@@ -133,7 +133,7 @@ def _schemas() -> tuple[Any, Any]:
 
 
 def data_frames(*folders: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return both tables of the runs for pandas: text as `string`, whole numbers as `int64` (`Int64` where one may be
+    """Return both tables of the runs for pandas: text as `string`, whole numbers as `int64` (`Int64` if a value may be
     missing)."""
     import pandas as pd
     import pyarrow as pa
@@ -158,7 +158,7 @@ def data_frames(*folders: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def _arrow_tables(folder: Path) -> list[pa.Table]:
-    """Return both tables, from the parquet files if these hold every episode; a run in progress has none yet."""
+    """Return both tables. Read the parquet files if they are current; otherwise build the tables from the episodes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -182,7 +182,7 @@ def _arrow_tables(folder: Path) -> list[pa.Table]:
 
 
 _MADE_FROM = b"evalharness.episodes_sha256"
-"""Key of a table's metadata: the hash of the `episodes.jsonl` that the table was made of."""
+"""Key in a table's metadata for the hash of the `episodes.jsonl` that the table was made from."""
 
 
 def _made_from(folder: Path) -> bytes:
@@ -193,7 +193,7 @@ def _made_from(folder: Path) -> bytes:
 
 
 def _holds_all(path: Path, names: list[str], made_from: bytes) -> bool:
-    """Whether the table is readable, has these columns, and was made of the episodes that there are now."""
+    """Return whether the table is readable, has these columns, and was made from the current episodes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -235,5 +235,5 @@ def write_parquet(folder: Path) -> None:
                     flush()
             flush()
     except OSError as error:
-        kept = "is safe" if (folder / EPISODES).is_file() else "is gone, too"
+        kept = "is complete" if (folder / EPISODES).is_file() else "is missing, too"
         raise InfrastructureError(f"cannot write {folder}/*.parquet: {error}; {EPISODES} {kept}") from error

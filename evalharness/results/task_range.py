@@ -1,7 +1,7 @@
-"""The range of a task, from floor to ceiling: what chance reaches on a task, and what the best known plan reaches.
+"""Read the range of a task: the floor is the score of random actions, the ceiling that of the best known plan.
 
-Kept a row a task under `results/reference/<suite>.csv`, so that a run over any part of a suite is compared with the
-floor and ceiling of just that part. Made by benchmarks/audit.py.
+`results/reference/<suite>.csv` has one row per task, so that a run over a part of a suite is compared with the floor
+and ceiling of that part. benchmarks/audit.py writes these files.
 """
 
 from __future__ import annotations
@@ -24,37 +24,37 @@ from evalharness.records.summary import Reference
 
 @dataclass(frozen=True)
 class TaskRange:
-    """One task under the limit of `max_turns`. Rates are fractions 0..1."""
+    """The range of one task with a limit of `max_turns`. Rates are fractions 0..1."""
 
     task_id: str
     task_hash: str
     difficulty: str
     plan_turns: int | None
-    """Turns of the shortest known plan that succeeds by the label, however long; None when none is known."""
+    """Turns of the shortest known plan that succeeds by the label, at any length; None if no plan is known."""
     ceiling_success: float
     ceiling_progress: float
-    """The best that a known plan reaches within the limit."""
+    """Highest progress of a known plan within the limit."""
     floor_success: float | None
     floor_progress: float | None
-    """Means of a uniformly random choice among valid actions over `floor_samples` attempts. The choice is handed the
-    list of valid actions at every turn, which a model is not."""
+    """Mean of a uniformly random choice among valid actions, over `floor_samples` attempts. The random choice sees the
+    list of valid actions at every turn; a model does not."""
     floor_samples: int
     label_agrees: bool
-    """No reference plan ends where label and simulator disagree."""
+    """Whether label and simulator agree at the end of every reference plan."""
     why: str
-    """Where they differ: which plan, which subgoals (numbers from 0) were never completed."""
+    """If they disagree: the plan, and the subgoals (numbers from 0) that were never completed."""
     labels: str = ""
-    """Who wrote the task's labels, as `Task.labels`; empty where it was not noted."""
+    """Source of the task's labels, as in `Task.labels`; empty if not recorded."""
     floor_progress_sd: float | None = None
-    """Standard deviation (of a sample) of the attempts' progress; None where it was not noted."""
+    """Sample standard deviation of the attempts' progress; None if not recorded."""
     max_turns: int = MAX_TURNS
-    """Floor and ceiling hold for this turn limit only."""
+    """Turn limit of floor and ceiling; they are not valid for another limit."""
 
     def floor_variance(self, measure: str) -> float | None:
-        """Squared standard error of `floor_success` or `floor_progress`; None where fewer than two attempts were made.
+        """Return the squared standard error of `floor_success` or `floor_progress`; None with fewer than two attempts.
 
-        Success is yes or no: its mean says how it varied. So does the noted deviation of progress. Where none was
-        noted, the most that attempts with this mean can vary stands for it: fractions vary no more than yes and no do
+        Success is binary, so its mean gives its variance. The variance of progress comes from the recorded standard
+        deviation. If none is recorded, use the largest possible variance with this mean, that of a binary value
         (Bhatia & Davis, The American Mathematical Monthly 107 (2000) 353-357).
         """
         mean = self.floor_success if measure == "success" else self.floor_progress
@@ -66,13 +66,13 @@ class TaskRange:
 
 
 _UNKNOWN = {"plan_turns": None, "floor_success": None, "floor_progress": None, "why": ""}
-"""What an empty cell stands for, in columns without a default."""
+"""Values of empty cells, for columns without a default."""
 
 
 @cache
 def load_ranges(suite: str, suite_seed: int = 0) -> tuple[TaskRange, ...]:
-    """Return the stored ranges of a suite; none for an open suite of another seed. A task has one for each turn limit,
-    and for each release of its game, by content hash."""
+    """Return the stored ranges of a suite; none for the open suite of another seed. A task has one range for each turn
+    limit, and for each release of its game, identified by the content hash."""
     path = ranges_folder() / f"{suite}.csv"
     if not path.exists() or (suite == "open" and suite_seed != 0):
         return ()
@@ -85,12 +85,12 @@ def load_ranges(suite: str, suite_seed: int = 0) -> tuple[TaskRange, ...]:
 
 PUBLISHED_SUITE = "agentboard"
 CHANGED = "changed"
-"""Beside whose labels they are: a task that was played is not the published one."""
+"""Added to the source of labels if a played task is not the published one."""
 
 
 def mark_changed(labels: Mapping[str, str], task_hashes: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Family -> whose labels (`Manifest.labels`), with `changed` where a task of the published suite has another
-    content hash than the published one. A task without public labels is compared if the labels are of the same source.
+    """Return family -> source of labels (`Manifest.labels`). Add `changed` if a task's content hash is not that of the
+    published suite. A task without public labels is compared only if its labels have the same source.
     """
     ranges, changed = {row.task_id: row for row in load_ranges(PUBLISHED_SUITE)}, set()
     known = {task_id.split("/")[0] for task_id in ranges}
@@ -105,16 +105,16 @@ def mark_changed(labels: Mapping[str, str], task_hashes: Iterable[tuple[str, str
 
 
 def changed_families(labels: Mapping[str, str], titles: Mapping[str, str]) -> str:
-    """The titles of families whose labels `mark_changed` marked."""
+    """Return the titles of the families that `mark_changed` marked."""
     return ", ".join(
         titles.get(family, family) for family, who in labels.items() if CHANGED in who.split(",")
     )
 
 
 def chance_corrected(score: float, floor: float, ceiling: float) -> float | None:
-    """(score - floor) / (ceiling - floor): 0 is what chance gives, 1 what the best known plans give.
+    """Return (score - floor) / (ceiling - floor): 0 is the score of random actions, 1 that of the best known plans.
 
-    None where there is no room between the two.
+    Return None if the ceiling is not above the floor.
     """
     return (score - floor) / (ceiling - floor) if ceiling > floor else None
 
@@ -125,9 +125,9 @@ def family_range(
     rates: Mapping[str, Any],
     max_turns: int = MAX_TURNS,
 ) -> Reference | None:
-    """Floor, ceiling and chance-corrected rates over the tasks played (id and content hash of each).
+    """Return floor, ceiling and chance-corrected rates over the played tasks (id and content hash of each).
 
-    None unless every one of them has a stored range of the same content and turn limit.
+    Return None unless every task has a stored range for the same content and turn limit.
     """
     stored = {(row.task_id, row.task_hash): row for row in ranges if row.max_turns == max_turns}
     known = [stored[task] for task in task_hashes if task in stored]
@@ -135,10 +135,10 @@ def family_range(
 
 
 def corrected_rates(known: Sequence[TaskRange], rates: Mapping[str, Any]) -> Reference:
-    """Mean floor and ceiling of the tasks, and the chance-corrected rates; None for a rate that is not known.
+    """Return the mean floor and ceiling of the tasks, and the chance-corrected rates; None for an unknown rate.
 
-    `floor_se`: standard errors of the floors, of so many attempts. `chance_corrected_ci95` holds them and the rate's
-    own interval (`rates[RATE_ci95]`); None where either is not known. A task may be listed once for each sample of it.
+    `floor_se`: standard errors of the floors. `chance_corrected_ci95` combines them with the rate's own interval
+    (`rates[RATE_ci95]`); None if one of them is unknown. `known` may list a task once per sample.
     """
     result: dict[str, Any] = {
         "floor": {}, "floor_se": {}, "ceiling": {}, "chance_corrected": {}, "chance_corrected_ci95": {}
@@ -162,7 +162,7 @@ def corrected_rates(known: Sequence[TaskRange], rates: Mapping[str, Any]) -> Ref
 
 
 def attempts(known: Iterable[TaskRange]) -> int:
-    """Random attempts at all of these tasks together."""
+    """Return the number of random attempts at all these tasks."""
     return sum({row.task_id: row.floor_samples for row in known}.values())
 
 
@@ -185,10 +185,10 @@ def corrected_interval(
     ceiling: float | None,
     floor_attempts: int,
 ) -> tuple[float, float] | None:
-    """95 % interval of the chance-corrected score; it combines the interval of the score with the uncertainty of the
-    floor. None where one of them is not known, or where there is no room between floor and ceiling."""
+    """Return the 95 % interval of the chance-corrected score. It combines the interval of the score with the error of
+    the floor. Return None if one of them is unknown, or if the ceiling is not above the floor."""
     if score is None or limits is None or floor is None or floor_error is None or ceiling is None:
         return None
     floor_limits = stats.limits_of_mean(floor, floor_error, floor_attempts)
-    found = stats.corrected_limits(score, (limits[0], limits[1]), floor, floor_limits, ceiling)
-    return found if ceiling > floor else None
+    interval = stats.corrected_limits(score, (limits[0], limits[1]), floor, floor_limits, ceiling)
+    return interval if ceiling > floor else None

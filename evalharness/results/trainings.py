@@ -1,6 +1,6 @@
-"""Runs of models that were trained alike but for the seed, read as one: the mean over trainings.
+"""Join runs of models that differ only in their training seed: compute the mean over trainings.
 
-Its intervals hold the variance of seeds and of tasks (`evalharness.stats.trainings`).
+Its intervals include the variance of seeds and of tasks (`evalharness.stats.trainings`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from evalharness.base.errors import UserError
 from evalharness.records.manifest import Manifest
 from evalharness.results.difference import Difference
-from evalharness.results.repeats import differing, join_repeats, joined
+from evalharness.results.repeats import join_attempts, join_repeats, list_differences
 from evalharness.results.score import ESTIMATED, HELD_OUT, POOLED
 from evalharness.results.scored_run import ScoredRun, load_scored_run
 from evalharness.stats.intervals import Interval
@@ -24,20 +24,22 @@ from evalharness.stats.trainings import Scores, compare_trainings, mean_over_tra
 
 T = TypeVar("T")
 SEED = "training_seed"
-"""Name of the label that holds the training's seed."""
+"""Name of the label for the training seed."""
 _OF_WEIGHTS = ("model", "model_name", "lora")
-"""Parts of an identity in which trainings differ."""
+"""Settings in which trainings may differ."""
 
 
 def join_trainings(runs: Sequence[ScoredRun]) -> ScoredRun | None:
-    """None unless all say their seed, each another, and they differ in nothing but their model's weights. Called what
-    they are labelled with (`--label mode=full`)."""
+    """Return the mean over trainings. Return None unless every run has a different training seed as a label, and the
+    runs differ only in the model's weights. The other labels (`--label mode=full`) become the name of the mean."""
     seeds = [run.labels.get(SEED) for run in runs]
     if len(runs) < 2 or None in seeds or len(set(seeds)) < len(seeds):
         return None
-    if any(key.partition(".")[0] not in _OF_WEIGHTS for run in runs[1:] for key in differing(runs[0], run)):
+    if any(
+        key.partition(".")[0] not in _OF_WEIGHTS for run in runs[1:] for key in list_differences(runs[0], run)
+    ):
         return None
-    mean = joined(runs)
+    mean = join_attempts(runs)
     labels = [value for key, value in runs[0].labels.items() if key != SEED]
     update: dict[str, Any] = {"model_name": " ".join(labels) or mean.manifest.model_name}
     if len({run.manifest.run_name for run in runs}) > 1:  # each training has a name of its own
@@ -47,12 +49,12 @@ def join_trainings(runs: Sequence[ScoredRun]) -> ScoredRun | None:
 
 
 def join_runs(runs: Sequence[ScoredRun]) -> ScoredRun:
-    """Trainings that differ in their seed, or repeats, as one. Raises UserError where the runs are neither."""
+    """Join trainings that differ in their seed, or repeats. Raise UserError if the runs are neither."""
     return join_trainings(runs) or join_repeats(runs)
 
 
 def load_joined(text: str) -> ScoredRun:
-    """The run in the folder `text`, or the repeats or trainings in several folders joined with commas, as one."""
+    """Load the run in the folder `text`. If `text` is several folders with commas between them, join the runs."""
     folders = text.split(",") if "," in text and not _is_there(text) else [text]
     if "" in folders:
         raise UserError(
@@ -64,12 +66,12 @@ def load_joined(text: str) -> ScoredRun:
 def _is_there(text: str) -> bool:
     try:
         return Path(text).exists()
-    except OSError:  # too long for one name: several folders, then
+    except OSError:  # the text is too long for one path, so it lists several folders
         return False
 
 
 def join_labelled(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
-    """The runs in their order; those that differ in their training's seed alone are one."""
+    """Join the runs that differ only in the training seed; keep the order of the runs."""
     cells: dict[Any, list[ScoredRun]] = {}
     for run in runs:
         labels = {**run.labels}
@@ -81,14 +83,14 @@ def join_labelled(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
 
 
 def in_cells(named: Iterable[tuple[Manifest, T]]) -> list[tuple[str | None, list[T]]]:
-    """Runs of a study of training that are one entry: all that differ in the training's seed, or in the perturbation.
+    """Group the runs of a training study: runs that differ only in training seed or perturbation are one entry.
 
-    (what tells the entry from the others, of a single one all that it is labelled with; its runs)
+    Return (the labels in which the entry differs from the others, its runs). A single entry has all its labels.
     """
     cells: dict[tuple[tuple[str, str], ...], list[T]] = {}
     for manifest, run in named:
         labels = {key: value for key, value in manifest.user_labels.items() if key != SEED}
-        key = (*sorted(labels.items()), ("suite", manifest.suite_name), ("agent", manifest.config.agent_said))
+        key = (*sorted(labels.items()), ("suite", manifest.suite_name), ("agent", manifest.config.agent_text))
         cells.setdefault(key, []).append(run)
     shared = (
         set.intersection(*map(set, cells)) if len(cells) > 1 else {pair for key in cells for pair in key[-2:]}
@@ -103,22 +105,22 @@ def trainings_line(run: ScoredRun) -> str | None:
     """Return a line about the trainings behind a row; None for a run without a label of its training seed."""
     if run.trainings:
         seeds = ", ".join(each.labels[SEED] for each in run.trainings)
-        return f"mean of trainings with seeds {seeds}; the interval holds seeds and tasks"
-    return "one training: the interval is over tasks alone" if SEED in run.labels else None
+        return f"mean of trainings with seeds {seeds}; the interval includes the variance of seeds and tasks"
+    return "one training: the interval covers tasks only" if SEED in run.labels else None
 
 
 def _scores(run: ScoredRun, family: str, measure: str, tasks: set[str]) -> list[Scores]:
-    """Of each family that `family` means, over `tasks`."""
+    """Return the scores (trainings x tasks) of each family that `family` includes, over `tasks`."""
     families = [family]
     if family in (HELD_OUT, ESTIMATED, POOLED):
         every = run.manifest.held_out if family == HELD_OUT else {run.tasks[task].family for task in tasks}
         families = sorted(every)
-    found = []
+    scores = []
     for name in families:
         listed = sorted(task for task in tasks if run.tasks[task].family == name)
         if listed:
-            found.append(np.array([[getattr(r.tasks[t], measure) for t in listed] for r in run.trainings]))
-    return found
+            scores.append(np.array([[getattr(r.tasks[t], measure) for t in listed] for r in run.trainings]))
+    return scores
 
 
 def _played(run: ScoredRun) -> set[str]:
@@ -127,14 +129,14 @@ def _played(run: ScoredRun) -> set[str]:
 
 
 def interval_of(run: ScoredRun, family: str, measure: str, rate: float, ends: Interval) -> Interval:
-    """Of a rate with the interval `ends` over tasks. As it is for a run of one training."""
+    """Return a rate's interval over trainings and tasks. `ends`: its interval over tasks, kept for one training."""
     if not run.trainings or not (scores := _scores(run, family, measure, _played(run))):
         return ends
     return mean_over_trainings(ends, rate, scores)
 
 
 def average_interval(runs: Sequence[ScoredRun], measure: str, tasks: Sequence[str]) -> Interval:
-    """Of the mean over several runs of the same tasks and, if they have several, the same trainings."""
+    """Return the interval of the mean over several runs of the same tasks (and of the same trainings, if several)."""
     rows = [
         np.array([[getattr(each.tasks[task], measure) for task in tasks] for each in run.trainings or (run,)])
         for run in runs
@@ -147,10 +149,10 @@ def average_interval(runs: Sequence[ScoredRun], measure: str, tasks: Sequence[st
 
 
 def over_trainings(d: Difference, first: ScoredRun, second: ScoredRun) -> Difference:
-    """The difference second - first with intervals and p that hold trainings and tasks; as it is of single runs that
-    are no mean over trainings.
+    """Return the difference second - first with an interval and p over trainings and tasks. If neither run is a mean
+    over trainings, return it unchanged.
 
-    Trainings that are the same on both sides are paired, too (a perturbation); others are independent.
+    If both runs use the same trainings (for example under a perturbation), trainings are paired, too.
     """
     if not (first.trainings or second.trainings):
         return d
@@ -163,7 +165,7 @@ def over_trainings(d: Difference, first: ScoredRun, second: ScoredRun) -> Differ
         paired=_models(pair[0]) == _models(pair[1]),
         alone=all(SEED in run.labels for run in (first, second)),
     )
-    test = replace(test, difference=d.difference)  # an estimate weights its tasks
+    test = replace(test, difference=d.difference)  # keep it: an estimate weights its tasks
     by_kind = d.ci95_by_kind
     return replace(
         d,

@@ -117,7 +117,7 @@ def _run(folder: Path) -> RunEntry:
     return RunEntry(
         folder,
         state,
-        model=manifest.shown_name,
+        model=manifest.display_name,
         suite=manifest.suite_name,
         perturbation=config.perturb,
         families=tuple(sorted(manifest.counts)),

@@ -1,6 +1,6 @@
-"""Statistics of evaluations: pure, vectorised, each function with its source (docs/statistics.md says which to use).
+"""Compute statistics of evaluations. Each function names its source; docs/statistics.md says when to use it.
 
-Each module is imported when one of its names is first used, because importing scipy takes a second.
+A module is imported at the first use of one of its names, because importing scipy takes a second.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Unbiased estimates for the best of k samples from n stored samples: all subsets of k have the same weight."""
+"""Estimate the best of k samples from n stored samples without bias: all subsets of k have the same weight."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from scipy.special import gammaln
 
 
 def _subset_share(part: ArrayLike, whole: ArrayLike, k: int) -> Any:
-    """C(part, k) / C(whole, k): the share of the k-subsets of `whole` items that contain only items of `part`."""
+    """Return C(part, k) / C(whole, k): the share of subsets of k items that contain only items of `part`."""
     a, b = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
     safe = np.maximum(a, k)
     log_share = gammaln(safe + 1) - gammaln(safe - k + 1) - gammaln(b + 1) + gammaln(b - k + 1)
-    # Round to twelve digits: logarithms lose the last ones, and 0.3 should print as 0.3.
+    # Round to twelve digits: logarithms lose the last digits, and 0.3 should print as 0.3.
     return np.where(a < k, 0.0, np.round(np.exp(log_share), 12))
 
 
@@ -24,9 +24,9 @@ def _check(n: ArrayLike, k: int) -> None:
 
 
 def pass_at_k(n: ArrayLike, successes: ArrayLike, k: int) -> Any:
-    """Probability that at least one of k samples succeeds, from `successes` of `n`: 1 - C(n-c, k) / C(n, k).
+    """Return the probability that at least one of k samples succeeds, from c successes of n: 1 - C(n-c, k) / C(n, k).
 
-    Chen et al. 2021 (arXiv 2107.03374), equation 1. Takes numbers, or arrays with one value per task.
+    Chen et al. 2021 (arXiv 2107.03374), equation 1. The arguments are numbers, or arrays with one value per task.
     """
     _check(n, k)
     value = 1 - _subset_share(np.asarray(n) - np.asarray(successes), n, k)
@@ -34,9 +34,9 @@ def pass_at_k(n: ArrayLike, successes: ArrayLike, k: int) -> Any:
 
 
 def pass_hat_k(n: ArrayLike, successes: ArrayLike, k: int) -> Any:
-    """Probability that all of k samples succeed (pass^k, consistency): C(c, k) / C(n, k).
+    """Return the probability that all of k samples succeed (pass^k, consistency): C(c, k) / C(n, k).
 
-    Yao et al. 2024, tau-bench (arXiv 2406.12045), section 3. Takes numbers, or arrays with one value per task.
+    Yao et al. 2024, tau-bench (arXiv 2406.12045), section 3. Arguments are numbers, or arrays with one value per task.
     """
     _check(n, k)
     value = _subset_share(successes, n, k)
@@ -44,11 +44,11 @@ def pass_hat_k(n: ArrayLike, successes: ArrayLike, k: int) -> Any:
 
 
 def expected_best_of_k(values: ArrayLike, k: int) -> Any:
-    """Return for each task the expected maximum of k of the n samples in the last axis, such as the best progress.
+    """Return the expected maximum of k of the n samples in the last axis, for each task (for example best progress).
 
-    The i-th smallest is the maximum of C(i-1, k-1) of the C(n, k) subsets. Tang et al., "Showing Your Work Doesn't
-    Always Work", ACL 2020, section 3 (unbiased, unlike the plug-in with replacement). For values 0 and 1 this is
-    pass@k.
+    The i-th smallest value is the maximum of C(i-1, k-1) of the C(n, k) subsets. Tang et al., "Showing Your Work
+    Doesn't Always Work", ACL 2020, section 3 (unbiased, unlike the plug-in estimate with replacement). For values 0
+    and 1 this is pass@k.
     """
     ordered = np.sort(np.asarray(values, dtype=np.float64), axis=-1)
     n = ordered.shape[-1]

@@ -1,4 +1,4 @@
-"""Intervals of a score rescaled between its floor and its ceiling, if the floor was also measured."""
+"""Compute intervals of a score that is rescaled between a measured floor and a ceiling."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _Limits = tuple[float, float]
 def limits_of_mean(mean: float, standard_error: float, n: int) -> _Limits:
     """Return the 95 % limits of a mean within 0..1 from its standard error.
 
-    They are Wilson's limits for as many yes-or-no trials as have that error, or for `n` trials if all values are
+    They are Wilson's limits for the number of binary trials that has this error, or for `n` trials if all values are
     equal.
     """
     spread = mean * (1 - mean)
@@ -25,11 +25,11 @@ def limits_of_mean(mean: float, standard_error: float, n: int) -> _Limits:
 def corrected_limits(
     score: float, score_limits: _Limits, floor: float, floor_limits: _Limits, ceiling: float
 ) -> _Limits | None:
-    """95 % limits of (score - floor) / (ceiling - floor) from the limits of score and floor, which are independent.
+    """Return the 95 % limits of (score - floor) / (ceiling - floor) from the limits of score and floor.
 
-    The quantity is 1 minus a ratio of two distances to the ceiling; the limits of a ratio follow from the limits of
-    its parts (MOVER-R: Donner & Zou, Statistical Methods in Medical Research 21 (2012) 347-359, section 3). If the
-    floor is known exactly, they are the rescaled limits of the score. None if the floor may be as high as the ceiling.
+    Score and floor must be independent. The quantity is 1 minus a ratio of two distances to the ceiling. The limits of
+    a ratio follow from the limits of its parts (MOVER-R: Donner & Zou, Statistical Methods in Medical Research 21
+    (2012) 347-359, section 3). Return None if the floor may be as high as the ceiling.
     """
     missing, room = ceiling - score, ceiling - floor
     least, most = ceiling - floor_limits[1], ceiling - floor_limits[0]
@@ -46,7 +46,7 @@ def corrected_limits(
 
 
 def _solve(top: float, top_error: float, bottom: float, bottom_error: float, sign: int) -> float:
-    """Return the ratio r for which the distance between `top` and r * `bottom` equals their combined error."""
+    """Return the ratio r for which the distance between `top` and r * `bottom` is equal to their combined error."""
     a, c = bottom**2 - bottom_error**2, top**2 - top_error**2
     if a <= 0:
         return sign * float("inf")

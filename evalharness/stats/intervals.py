@@ -1,4 +1,4 @@
-"""Intervals for one rate."""
+"""Compute intervals for one rate."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ Interval = tuple[float, float]
 
 RESAMPLES = 10_000
 _SEED = 20_250_101
-"""Bootstrap intervals are part of the result, so the same episodes must give the same interval."""
+"""Seed of the bootstrap, so that the same episodes give the same interval."""
 Z_95 = 1.959963984540054
 _CONFIDENCE = 0.95
 
 
 def wilson(successes: int, n: int, z: float = Z_95) -> Interval:
-    """Score interval for a proportion, 0..1. E. B. Wilson, JASA 22 (1927) 209-212.
+    """Return the score interval for a proportion, 0..1. E. B. Wilson, JASA 22 (1927) 209-212.
 
-    Keeps its coverage at n = 20 and at 0 or n successes, where the normal interval collapses.
+    It keeps its coverage at n = 20 and at 0 or n successes; the normal interval does not.
     """
     if n <= 0 or not 0 <= successes <= n:
         raise ValueError(f"{successes} of {n} is not a proportion")
@@ -29,17 +29,17 @@ def wilson(successes: int, n: int, z: float = Z_95) -> Interval:
     half = z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     scale = 1 + z * z / n
     low, high = float((centre - half) / scale), float((centre + half) / scale)
-    return min(p, max(0.0, low)), max(p, min(1.0, high))  # rounding can move the limits past `p` by 1e-17
+    return min(p, max(0.0, low)), max(p, min(1.0, high))  # rounding errors can exclude `p`
 
 
 def bootstrap_mean(values: Sequence[float], *, resamples: int = RESAMPLES) -> Interval:
-    """95 % expanded percentile bootstrap of the mean over tasks.
+    """Return the 95 % interval of the mean over tasks by the expanded percentile bootstrap.
 
-    The plain percentile interval is too short at n = 20: the bootstrap's variance lacks the factor n / (n - 1), and
-    the t distribution is ignored. Hesterberg, "What Teachers Should Know About the Bootstrap", The American
-    Statistician 69 (2015) 371-386, section 5.3, therefore takes wider percentiles.
+    The plain percentile interval is too short at n = 20: the bootstrap's variance lacks the factor n / (n - 1), and it
+    ignores the t distribution. So use wider percentiles, as Hesterberg, "What Teachers Should Know About the
+    Bootstrap", The American Statistician 69 (2015) 371-386, section 5.3.
 
-    The order of the values does not matter: they are sorted first. If all values are equal, so are both limits.
+    The values are sorted first, so their order does not matter. If all values are equal, both limits are equal.
     """
     if len(values) == 0:
         raise ValueError("a mean needs at least one value")
@@ -51,11 +51,11 @@ def bootstrap_mean(values: Sequence[float], *, resamples: int = RESAMPLES) -> In
 
 
 def expanded_tail(strata: Sequence[NDArray[np.float64]], weights: Sequence[float], tail: float) -> float:
-    """Return the bootstrap percentile that gives `tail` its nominal probability, or `tail` itself if nothing varies.
+    """Return the bootstrap percentile whose true probability is `tail`; `tail` itself if no value varies.
 
     The statistic is sum(weight * mean of stratum), and each stratum is resampled separately (Davison & Hinkley 1997,
-    section 3.2). The factor is that of the weighted sum; the degrees of freedom are Satterthwaite's (Biometrics
-    Bulletin 2 (1946) 110-114).
+    section 3.2). The correction uses the variance of the weighted sum, with Satterthwaite's degrees of freedom
+    (Biometrics Bulletin 2 (1946) 110-114).
     """
     resampled = unbiased = fourth = 0.0
     for values, weight in zip(strata, weights, strict=True):

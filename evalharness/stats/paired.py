@@ -1,4 +1,4 @@
-"""Two runs over the same tasks: tests and intervals of their difference."""
+"""Test the difference between two runs over the same tasks."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr
 
 FLIPS = 99_999
-"""Random sign flips of a permutation test: its smallest p is 0.000005."""
+"""Number of random sign flips in a permutation test; its smallest p is 0.000005."""
 _EQUAL = 1e-9
 _EXACT_UP_TO = 16
-"""Number of differences up to which all sign patterns are enumerated: 2^16 take a few milliseconds."""
+"""Up to this number of differences all sign patterns are enumerated; 2^16 patterns take a few milliseconds."""
 _CHUNK = 10_000
 _SEED = 20_250_102
 
 
 def mcnemar_exact(gained: ArrayLike, lost: ArrayLike) -> Any:
-    """Two-sided exact p of McNemar's test (Psychometrika 12 (1947) 153-157), binomial form.
+    """Return the two-sided exact p of McNemar's test (Psychometrika 12 (1947) 153-157), in its binomial form.
 
-    `gained`: tasks that only the second run solved; `lost`: only the first. Numbers or arrays. 1 if no task differs.
+    `gained`, `lost`: numbers (or arrays) of tasks that only the second or only the first run solved. If no task
+    differs, p is 1.
     """
     b, c = np.asarray(gained), np.asarray(lost)
     p = np.minimum(1.0, 2 * bdtr(np.minimum(b, c), b + c, 0.5))
@@ -29,10 +30,10 @@ def mcnemar_exact(gained: ArrayLike, lost: ArrayLike) -> Any:
 
 
 def mcnemar_midp(gained: ArrayLike, lost: ArrayLike) -> Any:
-    """Two-sided mid-p of McNemar's test: the observed case counts half, because the exact test rejects too rarely.
+    """Return the two-sided mid-p of McNemar's test. The observed case counts half: the exact test rejects too rarely.
 
-    M. W. Fagerland, S. Lydersen & P. Laake, BMC Medical Research Methodology 13 (2013) 91: never above the level in
-    9,595 settings, nearly the power of the exact unconditional test.
+    M. W. Fagerland, S. Lydersen & P. Laake, BMC Medical Research Methodology 13 (2013) 91: in 9,595 settings it was
+    never above the level, and it had nearly the power of the exact unconditional test.
     """
     b, c = (np.asarray(counts).astype(np.int64) for counts in (gained, lost))
     fewer = np.minimum(b, c)
@@ -43,12 +44,12 @@ def mcnemar_midp(gained: ArrayLike, lost: ArrayLike) -> Any:
 
 
 def permutation_test(differences: Sequence[float], *, flips: int = FLIPS) -> float:
-    """Two-sided mid-p that the paired differences are symmetric about 0, by flipping their signs (Fisher 1935, § 21).
+    """Return the two-sided mid-p that the paired differences are symmetric about 0, by sign flips (Fisher 1935, § 21).
 
     If all differences other than 0 have the same size, the result is `mcnemar_midp`. With up to 16 such differences
-    all sign patterns are enumerated. With more, seeded Monte Carlo also counts the observed signs (Phipson & Smyth,
-    Stat. Appl. Genet. Mol. Biol. 9 (2010) 39), so that p is never 0. Neither the order of the tasks nor exchanging the
-    runs changes p. Strata are not needed: signs are flipped within a task.
+    all sign patterns are enumerated. With more, signs are drawn at random (seeded), and the observed signs count as one
+    draw (Phipson & Smyth, Stat. Appl. Genet. Mol. Biol. 9 (2010) 39), so that p is never 0. Neither the order of the
+    tasks nor exchanging the runs changes p. Strata are not needed, because signs are flipped within a task.
     """
     values = np.asarray(differences, dtype=np.float64)
     if values.size == 0:
@@ -59,7 +60,7 @@ def permutation_test(differences: Sequence[float], *, flips: int = FLIPS) -> flo
     if m == 0 or sizes[-1] - sizes[0] < _EQUAL:
         upwards = int(np.count_nonzero(values > 0))
         return float(mcnemar_midp(upwards, m - upwards))
-    # Sums that are mathematically equal may differ in the last bits.
+    # Equal sums may differ by rounding errors.
     margin = _EQUAL * max(1.0, float(sizes.sum()))
     if observed <= margin:
         return 1.0
@@ -83,8 +84,8 @@ def permutation_test(differences: Sequence[float], *, flips: int = FLIPS) -> flo
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return Holm's adjusted p values in the given order: reject those below 0.05 for a level of 5 % over the whole
-    table. S. Holm, Scand. J. Statist. 6 (1979) 65-70. Valid under any dependence between the tests."""
+    """Return Holm's adjusted p values in the given order. Rejecting those below 0.05 has a level of 5 % over all tests,
+    under any dependence between them. S. Holm, Scand. J. Statist. 6 (1979) 65-70."""
     order = np.argsort(p_values, kind="stable")
     raised = np.asarray(p_values, dtype=np.float64)[order] * np.arange(len(p_values), 0, -1)
     adjusted = np.empty(len(p_values))

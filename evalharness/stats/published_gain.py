@@ -24,7 +24,7 @@ class PrintedRate:
 
 
 def parse_rate(text: str) -> PrintedRate:
-    """Parse `46.1% of 128`. Raises UserError."""
+    """Parse a text like `46.1% of 128`. Raise UserError if it has another form."""
     match = re.fullmatch(r"\s*(\d{1,3}(?:\.\d+)?)\s*%\s*of\s*(\d{1,7})\s*", text)
     if match is None or float(match[1]) > 100 or int(match[2]) == 0:
         raise UserError(f"--published {text!r}: write a rate and its games, such as '46.1% of 128'")
@@ -50,7 +50,7 @@ def fisher_p(before: PrintedRate, after: PrintedRate) -> float:
 
 
 def games_needed(before: PrintedRate, after: PrintedRate, power: float = 0.8) -> int | None:
-    """Return the games on each side with which rates like these differ at p < 0.05 with this power; None if equal."""
+    """Return the games per side that detect this gain at p < 0.05 with this power; None if the rates are equal."""
     gain = after.share - before.share
     if gain == 0:
         return None
@@ -60,7 +60,7 @@ def games_needed(before: PrintedRate, after: PrintedRate, power: float = 0.8) ->
 
 
 def expected_distinct(draws: int, games: int) -> float:
-    """Return how many different games `draws` draws with repetition are expected to play."""
+    """Return the expected number of different games in `draws` draws with replacement."""
     return games * (1 - (1 - 1 / games) ** draws)
 
 
@@ -75,11 +75,11 @@ def describe_gain(before: PrintedRate, after: PrintedRate, draws_from: int | Non
         seeds = ceil(needed / min(before.games, after.games))
         lines.append(
             f"80 % power for this gain needs {needed:,} games on each side: {seeds} evaluations of this size; "
-            "variation between trainings is not in it"
+            "this does not include the variation between trainings"
         )
     if draws_from is not None:
         lines += [
-            f"{draws} draws with repetition from {draws_from} games: "
+            f"{draws} draws with replacement from {draws_from} games: "
             f"{expected_distinct(draws, draws_from):.0f} different games expected"
             for draws in dict.fromkeys((before.games, after.games))
         ]

@@ -1,4 +1,4 @@
-"""Ratios of sums over tasks, many at once, and their differences between two runs over the same tasks."""
+"""Compute many ratios of sums over tasks, and their differences between two runs over the same tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 from evalharness.stats.intervals import Z_95, Interval, expanded_tail
 
 Counts = NDArray[np.float64]
-"""tasks x figures x 2: the count, and the base it is divided by."""
+"""Array of tasks x figures x 2: numerator (count) and denominator (base)."""
 
 _SEED = 20_250_103
 _RESAMPLES = 2_000
@@ -20,7 +20,7 @@ _CONFIDENCE = 0.95
 
 
 def ratios(strata: Sequence[Counts]) -> NDArray[np.float64]:
-    """Return for each figure the sum of the counts over the sum of the bases of all tasks; nan if the base is 0."""
+    """Return each figure's ratio: sum of counts / sum of bases over all tasks; nan if the base is 0."""
     return _divide(np.sum([stratum.sum(axis=0) for stratum in strata], axis=0))
 
 
@@ -34,12 +34,12 @@ def _divide(sums: NDArray[np.float64]) -> NDArray[np.float64]:
 def bootstrap_ratios(
     strata: Sequence[Counts], other: Sequence[Counts] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """95 % limits (low, high) of every figure, by resampling tasks within each stratum (a family).
+    """Return the 95 % limits (low, high) of every figure, by resampling tasks within each stratum (a family).
 
-    With `other`, the same tasks in another run, the limits of the difference other - strata; both runs are resampled
-    with the same tasks. Expanded percentiles as in `bootstrap_mean`; a task's share of the ratio's variance is that of
-    count - ratio x base (the delta method; Davison & Hinkley 1997, section 2.7). Resamples in which a figure's base is
-    0 are left out; nan if none is left.
+    `other`: the same tasks in another run; then return the limits of the difference other - strata, and resample the
+    same tasks in both runs. Percentiles are expanded as in `bootstrap_mean`. The variance of the ratio comes from
+    count - ratio x base per task (the delta method; Davison & Hinkley 1997, section 2.7). Resamples with a base of 0
+    are left out; the limits are nan if none is left.
     """
     figures = strata[0].shape[1]
     runs = [strata] if other is None else [strata, other]
@@ -79,14 +79,13 @@ def _residuals(runs: Sequence[Sequence[Counts]]) -> list[list[NDArray[np.float64
 
 
 def mean_length_interval(strata: Sequence[Counts], longest: float) -> Interval:
-    """95 % interval of a mean length: sum of lengths over number of items, each 1..`longest`; tasks x 2 per stratum.
+    """Return the 95 % interval of a mean length: sum of lengths / number of items, with lengths from 1 to `longest`.
 
-    A few tasks with very long items make the resampled mean skewed, and its percentiles too short on the upper side.
-    The result takes the outer limits of two intervals, each good where the other is too short. The studentized
-    bootstrap of the logarithm (Davison & Hinkley 1997, section 5.2) keeps its coverage even if one task in ten runs to
-    the turn limit. The score interval of the reciprocal has a width even if every length is 1.
-    `benchmarks/coverage_ratios.py` compares them.
-    (nan, nan) without any item.
+    `strata`: tasks x 2 (sum of lengths, number of items). A few tasks with very long items make the resampled mean
+    skewed, so plain percentiles are too short above it. The result takes the outer limits of two intervals. The
+    studentized bootstrap of the logarithm (Davison & Hinkley 1997, section 5.2) keeps its coverage even if one task in
+    ten runs to the turn limit. The score interval of the reciprocal has a width even if every length is 1.
+    `benchmarks/coverage_ratios.py` compares them. Without any item the result is (nan, nan).
     """
     sums = np.sum([stratum.sum(axis=0) for stratum in strata], axis=0)
     if not sums[1] > 0:
@@ -122,8 +121,8 @@ def _studentized(strata: Sequence[Counts], sums: NDArray[np.float64]) -> Interva
 def _log_error(
     sums: NDArray[np.float64], moments: Sequence[tuple[int, NDArray[np.float64]]]
 ) -> NDArray[np.float64]:
-    """Standard error of the logarithm of the ratio (delta method) for each row of `sums`, from the sums of length,
-    count and their products in each stratum."""
+    """Return the standard error of the logarithm of the ratio for each row of `sums` (delta method). `moments`: sums of
+    length, count and their products in each stratum."""
     ratio = sums[:, 0] / sums[:, 1]
     variance = np.zeros(len(sums))
     for n, (length, count, squares, products, counts) in ((n, each.T) for n, each in moments):
@@ -134,7 +133,7 @@ def _log_error(
 
 
 def _score_of_reciprocal(strata: Sequence[Counts], sums: NDArray[np.float64]) -> Interval:
-    """Return Wilson's interval of count / length with the dispersion measured by leaving out one task at a time."""
+    """Return Wilson's interval of count / length. Leaving out one task at a time measures the dispersion."""
     share = float(sums[1] / sums[0])
     variance = 0.0
     for stratum in strata:

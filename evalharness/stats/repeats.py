@@ -1,4 +1,4 @@
-"""Several attempts at the same tasks: the attempts' part of the error, and runs with unequal numbers of attempts."""
+"""Analyse several attempts at the same tasks: variance components, and a test for unequal numbers of attempts."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 RESAMPLES = 9_999
-"""Random deals of `attempts_test`: its smallest p is 0.0001."""
+"""Number of random permutations in `attempts_test`; its smallest p is 0.0001."""
 _SEED = 20_250_104
 
 
 @dataclass(frozen=True)
 class Components:
-    """The parts of a rate's variance. Fractions 0..1; standard errors of the mean over tasks and attempts."""
+    """The parts of the variance of a rate, which is the mean over tasks and attempts."""
 
     repeats: float
-    """Attempts per task (harmonic mean over tasks)."""
+    """Number of attempts per task (harmonic mean over tasks)."""
     between_task: float
     """Standard deviation of the tasks' scores with infinitely many attempts."""
     between_run: float
@@ -30,12 +30,12 @@ class Components:
 
 
 def variance_components(strata: Sequence[Sequence[Sequence[float]]]) -> Components | None:
-    """Split the variance of a rate into tasks and attempts. None unless at least two tasks have several attempts.
+    """Split the variance of a rate into tasks and attempts. Return None unless two tasks have several attempts.
 
     `strata`: for each family, the list of attempts of each task. Differences between families belong to neither part.
 
-    One-way analysis of variance with tasks as random effect; a negative between-task variance is 0. Searle, Casella &
-    McCulloch, Variance Components (1992), section 3.6 (with the harmonic mean for unequal numbers).
+    The method is a one-way analysis of variance with tasks as random effect; a negative between-task variance becomes
+    0. Searle, Casella & McCulloch, Variance Components (1992), section 3.6 (harmonic mean for unequal numbers).
     """
     families = [[np.sort(np.asarray(listed, dtype=np.float64)) for listed in stratum] for stratum in strata]
     tasks = [task for family in families for task in family]
@@ -57,7 +57,7 @@ def variance_components(strata: Sequence[Sequence[Sequence[float]]]) -> Componen
 
 
 def standard_error(strata: Sequence[Sequence[float]]) -> float:
-    """Standard error of the mean over all values, from their spread within strata; 0 if every stratum has one value."""
+    """Return the standard error of the mean of all values, from their variance within strata; 0 without a variance."""
     sizes = [len(stratum) for stratum in strata]
     freedom = sum(sizes) - len(sizes)
     spread = sum(float(np.var(np.sort(stratum))) * len(stratum) for stratum in strata)
@@ -67,14 +67,13 @@ def standard_error(strata: Sequence[Sequence[float]]) -> float:
 def attempts_test(
     first: Sequence[Sequence[float]], second: Sequence[Sequence[float]], *, resamples: int = RESAMPLES
 ) -> float:
-    """Two-sided p that each task's attempts in both runs come from one distribution; the runs may have different
-    numbers of attempts.
+    """Return the two-sided p that each task's attempts in both runs come from one distribution. The runs may have
+    different numbers of attempts.
 
-    Within each task the attempts of both runs are dealt to the runs again at random; the statistic is the sum over
-    tasks of the difference of the means. Under the null hypothesis every deal is equally likely, so the size of the
-    test is right for any numbers of attempts (Lehmann & Romano, Testing Statistical Hypotheses (2005), section
-    15.2). Flipping signs would not be: one attempt minus a mean of ten is skewed. Seeded; the observed deal counts
-    as one of the deals.
+    Within each task, permute the attempts of both runs at random. The statistic is the sum over tasks of the difference
+    of the means. Under the null hypothesis every permutation is equally likely, so the level is correct for any numbers
+    of attempts (Lehmann & Romano, Testing Statistical Hypotheses (2005), section 15.2). The level of a sign-flip test
+    would be wrong: one attempt minus a mean of ten is skewed. The permutations are seeded; the observed one counts.
     """
     generator = np.random.default_rng(_SEED)
     observed, bound = 0.0, 0.0

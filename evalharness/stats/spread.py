@@ -1,4 +1,4 @@
-"""The interval of a standard deviation between the rates of several conditions over the same tasks."""
+"""Compute the interval of the standard deviation between the rates of several conditions over the same tasks."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _TAIL = 0.025
 
 
 def spread_interval(values: NDArray[np.float64]) -> Interval:
-    """95 % interval of the population standard deviation of the conditions' true rates; `values`: tasks x conditions.
+    """Return the 95 % interval of the population standard deviation of the conditions' true rates.
 
-    The variance of the measured rates is a quadratic form of nearly normal means: a scaled noncentral chi-square,
-    whose scale and degrees of freedom match the error of the rates around their mean (Satterthwaite's moments; Box,
-    Annals of Mathematical Statistics 25 (1954) 290-302, theorem 3.1). Its noncentrality is the true variance. The
-    measured deviation is too large on average, so the interval can lie below it. (0, 0) if no task differs between
-    conditions.
+    `values`: tasks x conditions. The variance of the measured rates is a quadratic form of nearly normal means. It is
+    approximated by a scaled noncentral chi-square distribution, whose scale and degrees of freedom match the error of
+    the rates (Satterthwaite's moments; Box, Annals of Mathematical Statistics 25 (1954) 290-302, theorem 3.1). Its
+    noncentrality is the true variance. The measured deviation is too large on average, so the interval may be below it.
+    The interval is (0, 0) if no task differs between conditions.
     """
     n, conditions = values.shape
     deviations = values - values.mean(axis=1, keepdims=True)
@@ -33,7 +33,7 @@ def spread_interval(values: NDArray[np.float64]) -> Interval:
     measured = float((deviations.mean(axis=0) ** 2).sum()) / scale
 
     def noncentrality(below: float) -> float:
-        """Return the noncentrality with the share `below` of the distribution below the measured value, or 0."""
+        """Return the noncentrality for which the measured value is the quantile `below`; 0 if there is none."""
 
         def missing(value: float) -> float:
             return float(chndtr(measured, freedom, value)) - below

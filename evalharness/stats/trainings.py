@@ -1,4 +1,4 @@
-"""The mean over trainings that differ only in their seed, played on the same tasks: both are samples, and crossed."""
+"""Compute means over trainings that differ only in their seed; trainings and tasks are crossed random effects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scipy.special import stdtr, stdtrit
 from evalharness.stats.intervals import Z_95, Interval
 
 Scores = NDArray[np.float64]
-"""Trainings x tasks of one family, 0..1."""
+"""Array of trainings x tasks of one family, 0..1."""
 _POWER = 0.8
 
 
@@ -22,16 +22,16 @@ class SeedError:
     """Variances of the mean over trainings and tasks."""
 
     trainings: float
-    """Variance of the trainings' means over their number: new seeds. Includes `attempts`."""
+    """Variance from the choice of seeds: variance of the trainings' means / their number. Includes `attempts`."""
     tasks: float
-    """Variance of the tasks' means over their number: new tasks. Includes `attempts`."""
+    """Variance from the choice of tasks: variance of the tasks' means / their number. Includes `attempts`."""
     attempts: float
-    """The part that neither the training nor the task explains."""
+    """Variance that neither the training nor the task explains."""
     count: int
 
 
 def seed_error(families: Sequence[Scores]) -> SeedError:
-    """Split the variance by two-way random effects; differences between families are no error. Needs two trainings."""
+    """Split the variance by two-way random effects within families. At least two trainings are needed."""
     count, n = families[0].shape[0], sum(scores.shape[1] for scores in families)
     means = sum(scores.sum(axis=1) for scores in families) / n
     tasks = attempts = 0.0
@@ -47,11 +47,11 @@ def seed_error(families: Sequence[Scores]) -> SeedError:
 
 
 def mean_over_trainings(ends: Interval, mean: float, scores: Sequence[Scores]) -> Interval:
-    """Widen `ends`, the interval of a rate over tasks, by the variance between trainings; stays within 0..1.
+    """Widen `ends`, the interval of a rate over tasks, by the variance between trainings; keep it within 0..1.
 
-    Variance: trainings + tasks - attempts, the analysis of several readers of the same cases (Obuchowski & Rockette,
-    Communications in Statistics 24 (1995) 285-308), Student's t with the degrees of freedom of Hillis (Statistics in
-    Medicine 26 (2007) 596-619).
+    The variance is trainings + tasks - attempts, as in the analysis of several readers of the same cases (Obuchowski &
+    Rockette, Communications in Statistics 24 (1995) 285-308). The quantile is Student's t with the degrees of freedom
+    of Hillis (Statistics in Medicine 26 (2007) 596-619).
     """
     error = seed_error(scores)
     total = error.trainings + max(0.0, error.tasks - error.attempts)
@@ -75,8 +75,8 @@ class _Widening:
         return float(stdtrit(self.freedom, 0.975)) if self.freedom < inf else Z_95
 
     def of(self, ends: Interval, mean: float) -> Interval:
-        """Add the excess over the tasks' own width to each limit as in MOVER (Zou & Donner, Statistics in Medicine 27
-        (2008) 1693-1702): an interval near 0 or 1 stays asymmetric. Never narrower than `ends`."""
+        """Add the variance that `ends` lacks to each limit, as in MOVER (Zou & Donner, Statistics in Medicine 27 (2008)
+        1693-1702), so that an interval near 0 or 1 stays asymmetric. The result is never narrower than `ends`."""
         extra = sqrt(max(0.0, self.quantile**2 * self.variance - Z_95**2 * self.tasks))
         return mean - hypot(mean - ends[0], extra), mean + hypot(ends[1] - mean, extra)
 
@@ -89,27 +89,26 @@ class TrainingsTest:
     widening: _Widening
 
     def interval(self, ends: Interval) -> Interval:
-        """Widen `ends`, an interval over tasks or kinds of tasks, by the variance between trainings; stays within
-        -1..1."""
+        """Widen `ends`, an interval over tasks or kinds, by the variance between trainings; keep it within -1..1."""
         low, high = self.widening.of(ends, self.difference)
         return max(-1.0, low), min(1.0, high)
 
     def standard_error(self, ends: Interval) -> float:
-        """Return the standard error from the end of the interval that is nearer to 0."""
+        """Return the standard error, computed from the end of the interval that is nearer to 0."""
         low, high = self.widening.of(ends, self.difference)
         reach = self.difference - low if self.difference > 0 else high - self.difference
         return reach / self.widening.quantile
 
     def p(self, ends: Interval) -> float:
-        """Two-sided p, below 0.05 exactly if `interval` excludes 0."""
+        """Return the two-sided p; it is below 0.05 if and only if `interval` excludes 0."""
         error = self.standard_error(ends)
         if error <= 0:
             return 1.0 if self.difference == 0 else 0.0
         return float(2 * stdtr(self.widening.freedom, -abs(self.difference) / error))
 
     def detectable(self, ends: Interval) -> float | None:
-        """The smallest true difference that the test finds with 80 % power at 5 %, by its standard error: H. S. Bloom,
-        Evaluation Review 19 (1995) 547-556. None above 1."""
+        """Return the smallest true difference that the test detects with 80 % power at 5 %, from its standard error
+        (H. S. Bloom, Evaluation Review 19 (1995) 547-556); None if it is above 1."""
         reach = self.widening.quantile + float(stdtrit(self.widening.freedom, _POWER))
         smallest = reach * self.standard_error(ends)
         return smallest if smallest <= 1 else None
@@ -120,11 +119,11 @@ def compare_trainings(
 ) -> TrainingsTest:
     """Test second - first over the same tasks, family by family; at least one side needs two trainings.
 
-    The variance between trainings is pooled over both sides, and the test uses its degrees of freedom. Hillis's
-    degrees of freedom, which add those of the tasks, would give a false star in 8 to 14 % of tables of equal ways of
-    training at two and three seeds (benchmarks/coverage_trainings.py). `paired`: compare training by training (a
-    perturbation). A side with one training has the variance of the other side, unless it was not trained (`alone`
-    False).
+    The variance between trainings is pooled over both sides, and the test uses its degrees of freedom. Hillis's degrees
+    of freedom, which add those of the tasks, would give a false positive in 8 to 14 % of tables of equal ways of
+    training at two and three seeds (benchmarks/coverage_trainings.py). `paired`: compare training by training (for
+    example under a perturbation). A side with one training gets the variance of the other side, unless `alone` is
+    False: that side was not trained.
     """
     sizes = [scores.shape[1] for scores in first]
     deltas = [b.mean(axis=0) - a.mean(axis=0) for a, b in zip(first, second, strict=True)]

@@ -1,1 +1,1 @@
-"""Suites of tasks: selection of tasks, open suites."""
+"""Draw tasks from suites, build open suites, and exclude evaluated tasks from training."""

@@ -1,5 +1,4 @@
-"""Draw a run's tasks from a suite that is larger than a run: number and seed; or a subset that represents the whole
-held-out score. Pure."""
+"""Draw a run's tasks from a larger suite by number and seed, or choose a subset that represents the held-out score."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ ALL = "all"
 def find_draw(spec: EnvSpec, suite: Suite, suite_seed: int, questions: str | None) -> Draw | None:
     """Return the draw from a suite of the family; None if the whole suite is played.
 
-    `questions`: a number that replaces the family's own, or `all`. Suite seed 0 is the family's own seed.
+    `questions`: a number that replaces the family's default, or `all`. Suite seed 0 means the family's default seed.
     """
     own = spec.own.draw.get(suite)
     if own is None or questions == ALL:
@@ -27,7 +26,7 @@ def find_draw(spec: EnvSpec, suite: Suite, suite_seed: int, questions: str | Non
 
 
 def expected_tasks(spec: EnvSpec, suite: Suite, suite_seed: int, questions: str | None) -> int:
-    """Return how many tasks a run over the whole family plays."""
+    """Return the number of tasks in a run over the whole family."""
     draw = find_draw(spec, suite, suite_seed, questions)
     return spec.suites.expected[suite] if draw is None else min(draw.tasks, spec.suites.expected[suite])
 
@@ -35,16 +34,16 @@ def expected_tasks(spec: EnvSpec, suite: Suite, suite_seed: int, questions: str 
 def draw_facts(
     specs: Mapping[str, EnvSpec], suite: Suite, suite_seed: int, questions: str | None
 ) -> dict[str, dict[str, Any]]:
-    """Map families to the number and seed of their draw, for the manifest; families without a draw are left out."""
+    """Return family -> number and seed of its draw, for the manifest. Families without a draw are left out."""
     draws = {family: find_draw(spec, suite, suite_seed, questions) for family, spec in specs.items()}
     return {family: asdict(draw) for family, draw in draws.items() if draw is not None}
 
 
 def spread_sample(tasks: Sequence[Task], count: int, seed: int) -> list[Task]:
-    """Draw `count` of a family's tasks, in proportion to its kinds, in the order of the table.
+    """Draw `count` tasks of a family, in proportion to the sizes of its kinds. Return them in the order of the table.
 
-    A larger sample of the same seed contains the smaller one: tasks are ordered so that kinds are evenly spread, and
-    the first `count` are taken.
+    Tasks are put in an order that spreads kinds evenly, and the first `count` tasks are taken. So a larger sample with
+    the same seed contains the smaller one.
     """
     rng = random.Random(f"{seed}/{tasks[0].family}" if tasks else "")
     kinds: dict[str, list[Task]] = {}
@@ -67,18 +66,19 @@ def draw_tasks(tasks: Sequence[Task], draw: Draw | None) -> list[Task]:
 
 
 _LEAST = 3
-"""Smallest number of tasks per family in a subset: their spread must be measurable."""
+"""Smallest number of tasks per family in a subset, so that their variance can be measured."""
 
 
 def subset_of(
     families: Mapping[str, Sequence[Task]], count: int, difficulty: Callable[[Task], float]
 ) -> dict[str, int]:
-    """Choose `count` tasks that represent all, by family, kind and difficulty, the same for every model.
+    """Choose `count` tasks that represent all tasks by family, kind and difficulty, the same tasks for every model.
 
-    Returns task id -> number of its family's tasks that it represents, family by family, easy tasks first. Each family
+    Return task id -> number of tasks of its family that it represents, family by family, easy tasks first. Each family
     gets its share of `count` (largest remainder, at least `_LEAST`). Its tasks are sorted by `difficulty`, then by
-    kind, and cut into stretches of nearly equal length. One task of each stretch is taken: first as many kinds as
-    possible, then the tasks nearest to the middles. Raises UserError if `count` is too small or leaves nothing out.
+    kind, and divided into parts of nearly equal length. One task of each part is chosen, so that the subset has as many
+    kinds as possible, and the tasks are near to the middles of their parts. Raise UserError if `count` is too small, or
+    not smaller than the number of tasks.
     """
     sizes = {family: len(tasks) for family, tasks in families.items()}
     total, least = sum(sizes.values()), _LEAST * len(sizes)
@@ -97,12 +97,12 @@ def subset_of(
 
 
 _NO_TASK = 1e6
-"""Distance of a kind from a stretch without a task of it: larger than all distances together."""
+"""Distance between a kind and a part without a task of that kind; larger than the sum of all other distances."""
 
 
 def _one_of_each(stretches: Sequence[Sequence[Task]]) -> list[Task]:
-    """A task of each stretch, see `subset_of`: the assignment of kinds to stretches with the least distances."""
-    from scipy.optimize import linear_sum_assignment  # a third of a second
+    """Return one task of each part (see `subset_of`): assign kinds to parts so that the sum of distances is minimal."""
+    from scipy.optimize import linear_sum_assignment  # importing it takes a third of a second
 
     chosen = [stretch[(len(stretch) - 1) // 2] for stretch in stretches]
     nearest: list[dict[str, Task]] = []
@@ -120,7 +120,7 @@ def _one_of_each(stretches: Sequence[Sequence[Task]]) -> list[Task]:
 
 
 def _shares(sizes: Mapping[str, int], count: int) -> dict[str, int]:
-    """Map each family to its number of tasks, `count` in all."""
+    """Return family -> number of tasks in the subset; the sum is `count`."""
     total = sum(sizes.values())
     exact = {family: count * size / total for family, size in sizes.items()}
     shares = {family: min(sizes[family], max(_LEAST, int(exact[family]))) for family in sizes}

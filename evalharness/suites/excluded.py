@@ -1,5 +1,5 @@
-"""Tasks that must not be trained on: suite seed 0, the published suite, other suite seeds that the user names, and any
-task that equals one of these up to renaming. Training data and served tasks are checked here."""
+"""Exclude tasks from training: suite seed 0, the published suite, other suite seeds that the user names, and any task
+that is equal to one of these except for names. Training data and served tasks are checked here."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ PUBLISHED = "published suite"
 
 @dataclass
 class Excluded:
-    """The tasks that a family's tasks are compared with. Counts refused tasks."""
+    """The excluded tasks of a family, and counts of refused tasks."""
 
     hashes: dict[str, str]
-    """Content hash -> the task's suite."""
+    """Content hash -> suite of the excluded task."""
     forms: dict[str, str]
     compared: dict[str, Any]
-    """Suite -> how it was compared, for the manifest."""
+    """Suite -> facts about the comparison, for the manifest."""
     spec: EnvSpec
     refused: Counter[str] = field(default_factory=Counter)
     taken: set[str] = field(default_factory=set)
-    """Forms of the accepted tasks: no task is used twice under two seeds."""
+    """Forms of the accepted tasks, so that the same task of two seeds is used only once."""
 
     def reason(self, content_hash: str | None, forms: Iterable[str]) -> str | None:
-        """Return the suite of the task, or of a task that is the same up to renaming; None if there is none."""
+        """Return the suite that excludes the task, or a task that differs only in names; None if there is none."""
         suite = self.hashes.get(content_hash or "")
         return suite or next((self.forms[form] for form in sorted(forms) if form in self.forms), None)
 
     def why_not(self, task: Task) -> str | None:
-        """Return the reason why a task is refused, and count it; or None, and mark the task as taken."""
+        """Return the reason why a task is refused, and count it. For an accepted task return None and remember it."""
         known = set(task_forms(self.spec, task))
         reason = self.reason(task.content_hash, known)
         if reason is None and known & self.taken:
@@ -53,11 +53,11 @@ class Excluded:
 def load_excluded(
     spec: EnvSpec, data: Path | None, seeds: Sequence[int] = (), *, evaluated: bool = False
 ) -> Excluded:
-    """Collect the tasks of suite seed 0 and of the published suite, if available (`evaluated`: these may be used), and
-    of the open suites of `seeds`.
+    """Collect the tasks of suite seed 0, of the published suite, and of the open suites of `seeds`. `evaluated`: allow
+    the tasks of suite seed 0 and of the published suite.
 
-    Without the published data its tasks are known by the hashes in the environment itself. Missing suites of
-    `seeds` are made now, which is reported and can take minutes. Raises UserError.
+    Without the published data, the environment's own hashes identify its tasks. If a suite of `seeds` is missing, it is
+    built; this is reported and can take minutes. Raise UserError if a suite cannot be built.
     """
     hashes: dict[str, str] = {}
     forms: dict[str, str] = {}
@@ -84,8 +84,7 @@ def load_excluded(
             spec.suites.expected.keys() - {"open"} - spec.suites.whole - spec.suites.training
         ):
             with contextlib.suppress(MissingDataError, InvalidTaskError, KeyError, ValueError):
-                # Two suites may hold the same tasks in different wording; count them once, so take
-                # the largest number, not the sum.
+                # Two suites may have the same tasks in different words, so take the largest number, not the sum.
                 published = max(
                     published or 0, add(spec.suites.load_tasks(suite, data, FROZEN_SEED), PUBLISHED)
                 )
@@ -93,7 +92,7 @@ def load_excluded(
     if spec.suites.expected.get("open"):
         for seed in sorted({*seeds} | (set() if evaluated else {FROZEN_SEED})):
             name = f"suite seed {seed}"
-            frozen = seed == FROZEN_SEED  # suite seed 0 is known without making and checking it
+            frozen = seed == FROZEN_SEED  # suite seed 0 need not be built and checked
             tasks = (
                 spec.suites.load_tasks("open", None, seed)
                 if frozen
@@ -104,8 +103,8 @@ def load_excluded(
 
 
 def task_forms(spec: EnvSpec, task: Task) -> list[str]:
-    """Return digests that identify a task: equal tasks share one. A published task can lack the data for a form of its
-    family; its content is compared all the same."""
+    """Return digests that identify a task: tasks that are equal except for names share a digest. If a published task
+    lacks data for the family's own digests, use only the digest of its content."""
     try:
         own = spec.suites.forms(task)
     except (KeyError, ValueError, TypeError, AttributeError, InvalidTaskError):

@@ -1,8 +1,8 @@
-"""Open suites: generated from a seed, proven by replay, frozen in one file per family.
+"""Build open suites: generate tasks from a seed, prove by replay that they can be solved, and freeze them in a file.
 
-The suite of seed 0 is part of the package: the families contain its tasks, and `open_proofs.csv` their content hashes
-and proofs. A suite of any other seed is kept in the user's folder, tasks and proofs, and is never generated twice.
-Every file depends on (family, seed) alone, so two machines write the same bytes.
+The suite of seed 0 is part of the package: the families contain its tasks, and `open_proofs.csv` has their content
+hashes and proofs. The suite of any other seed is stored in the user's folder, with tasks and proofs, and is generated
+only once. A file depends only on family and seed, so two machines write the same bytes.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 FROZEN_SEED = 0
-"""Seed of the suite in the repository."""
+"""Seed of the suite in the package."""
 
 
 @dataclass(frozen=True)
 class Proof:
-    """Proof that a task can be solved: its oracle's plan was played to success and full progress."""
+    """Proof that a task can be solved: the oracle's plan reached success and full progress."""
 
     plan_turns: int
     plan_sha256: str
@@ -45,7 +45,7 @@ class Proven:
 
 
 class UnprovenTaskError(Exception):
-    """A generated task breaks a promise of the suite; the generator is at fault."""
+    """A generated task is invalid, because its generator has an error."""
 
 
 def plan_hash(plan: Sequence[str]) -> str:
@@ -53,9 +53,9 @@ def plan_hash(plan: Sequence[str]) -> str:
 
 
 def prove(environment: TextEnv, task: Task, max_turns: int = MAX_TURNS) -> Proof:
-    """Play the oracle's plan.
+    """Play the oracle's plan and return the proof.
 
-    Raises UnprovenTaskError unless it solves the task with full progress in 3 to `max_turns` turns, at its last action.
+    Raise UnprovenTaskError unless its last action solves the task with full progress, in 3 to `max_turns` turns.
     """
     environment.reset(options={"task": task})
     plan = environment.oracle()
@@ -65,7 +65,8 @@ def prove(environment: TextEnv, task: Task, max_turns: int = MAX_TURNS) -> Proof
         _, _, terminated, _, info = environment.step(action)
         if terminated != (turn == len(plan)):
             raise UnprovenTaskError(
-                f"{task.id}: turn {turn} of {len(plan)} " + ("ends it" if terminated else "does not end it")
+                f"{task.id}: turn {turn} of {len(plan)} "
+                + ("ends the episode" if terminated else "does not end the episode")
             )
     if not info["success"] or info["progress"] < 1.0:
         raise UnprovenTaskError(f"{task.id}: the plan ends with progress {info['progress']:.2f}")
@@ -73,15 +74,15 @@ def prove(environment: TextEnv, task: Task, max_turns: int = MAX_TURNS) -> Proof
 
 
 def generate(spec: EnvSpec, suite_seed: int) -> Iterable[Task]:
-    """Yield a family's tasks from its generator, without the frozen tables."""
+    """Return a family's tasks from its generator, without the frozen tables."""
     suites = spec.suites
     return suites.generate(suite_seed) if suites.generate else suites.load_tasks("open", None, suite_seed)
 
 
 def build(spec: EnvSpec, suite_seed: int, on_task: Callable[[Proven], None] = lambda _: None) -> list[Proven]:
-    """Generate and prove a family's suite. `on_task` is called with each finished task.
+    """Generate and prove a family's suite. Call `on_task` with each finished task.
 
-    Raises UnprovenTaskError, also if the number of tasks is wrong.
+    Raise UnprovenTaskError if a task is invalid, or if the number of tasks is wrong.
     """
     environment = spec.make(None)
     rows: list[Proven] = []
@@ -97,7 +98,7 @@ def build(spec: EnvSpec, suite_seed: int, on_task: Callable[[Proven], None] = la
 
 
 def suite_folder(suite_seed: int) -> Path:
-    """Return the folder of an open suite: `suites/open-N` in the user's data folder."""
+    """Return the folder of an open suite: `suites/open-N` in the user's folder."""
     return home_folder() / "suites" / f"open-{suite_seed}"
 
 
@@ -106,14 +107,14 @@ def suite_file(family: str, suite_seed: int, folder: Path | None = None) -> Path
 
 
 def suite_command(suite_seed: int, family: str | None = None) -> str:
-    """Return the command that makes and freezes a suite, or one family of it."""
+    """Return the command that builds and freezes a suite, or one family of it."""
     return f"evalharness data suite build --suite-seed {suite_seed}" + (
         f" --tasks {family}" if family else ""
     )
 
 
 def dumps(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> str:
-    """Return the file's text: a head with the content hash of all tasks, then one line per task."""
+    """Return the text of the suite's file: a line with the hash of all tasks, then one line per task."""
     head = {
         "schema": SCHEMA,
         "suite": "open",
@@ -130,7 +131,7 @@ def dumps(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> str:
 
 
 def freeze(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven], folder: Path | None = None) -> Path:
-    """Write the file as a whole or not at all."""
+    """Write the suite's file; if writing fails, there is no partial file."""
     path = suite_file(spec.family, suite_seed, folder)
     with system_errors(f"cannot write the suite to {path}"):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -139,7 +140,7 @@ def freeze(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven], folder: Path 
 
 
 def read_frozen(spec: EnvSpec, suite_seed: int, folder: Path | None = None) -> list[Proven] | None:
-    """Read a family's frozen suite of a seed other than 0, checked by its hash; None if it does not exist."""
+    """Read a family's frozen suite of a seed other than 0, and check its hash; return None if it does not exist."""
     path = suite_file(spec.family, suite_seed, folder)
     again = f"make it again: {suite_command(suite_seed, spec.family)} --force"
     try:
@@ -151,7 +152,7 @@ def read_frozen(spec: EnvSpec, suite_seed: int, folder: Path | None = None) -> l
             )
             for line in lines
         ]
-        promised, version, held = (
+        expected, version, actual = (
             head["tasks_sha256"],
             head.get("version", 1),
             tasks_hash([r.task for r in rows]),
@@ -159,13 +160,13 @@ def read_frozen(spec: EnvSpec, suite_seed: int, folder: Path | None = None) -> l
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{path} is no frozen suite ({error}); {again}") from None
+        raise UserError(f"{path} is not a frozen suite ({error}); {again}") from None
     if version != spec.suites.open_version:
         raise UserError(
-            f"{path} is version {version} of the open {spec.title} suite, this is version "
+            f"{path} has version {version} of the open {spec.title} suite; the current version is "
             f"{spec.suites.open_version}; {again}"
         )
-    if promised != held:
+    if expected != actual:
         raise UserError(f"{path} does not match its content hash; {again}")
     return rows
 
@@ -182,7 +183,7 @@ class FrozenTask:
 
 @cache
 def frozen_proofs() -> Mapping[str, FrozenTask]:
-    """Map the task ids of suite seed 0 to content hash and proof."""
+    """Return task id -> content hash and proof, for suite seed 0."""
     with (ranges_folder() / PROOFS).open(newline="", encoding="utf-8") as file:
         return {
             row["task_id"]: FrozenTask(row["task_hash"], Proof(int(row["plan_turns"]), row["plan_sha256"]))
@@ -191,7 +192,7 @@ def frozen_proofs() -> Mapping[str, FrozenTask]:
 
 
 def frozen_proofs_of(family: str) -> Mapping[str, FrozenTask]:
-    """Return a family's frozen proofs; empty for a family outside the package."""
+    """Return a family's frozen proofs; empty for a family of another package."""
     return {task_id: row for task_id, row in frozen_proofs().items() if task_id.startswith(f"{family}/")}
 
 
@@ -208,18 +209,21 @@ def write_proofs(path: Path, rows: Iterable[Proven]) -> None:
 
 
 def check_frozen(spec: EnvSpec, tasks: Sequence[Task]) -> None:
-    """Raises UserError if tasks of suite seed 0 differ from the frozen ones. Passes families of other packages."""
+    """Raise UserError if tasks of suite seed 0 differ from the frozen tasks. Families of other packages have no such
+    frozen tasks and are not checked."""
     known = frozen_proofs_of(spec.family)
     if known and [(task.id, task.content_hash) for task in tasks] != [
         (task_id, row.task_hash) for task_id, row in known.items()
     ]:
         raise UserError(
-            f"this installation makes other {spec.title} tasks than the frozen open suite; reinstall evalharness"
+            f"this installation generates {spec.title} tasks that differ from the frozen open suite; reinstall "
+            "evalharness"
         )
 
 
 def differences(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> list[str]:
-    """Return sorted ids of tasks that differ between a new build and the frozen suite. Raises UserError without one."""
+    """Return sorted ids of tasks that differ between a new build and the frozen suite. Raise UserError if no suite is
+    frozen."""
     if suite_seed == FROZEN_SEED:
         frozen = frozen_proofs_of(spec.family)
     else:
@@ -237,9 +241,9 @@ def differences(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> list[
 
 
 def load_open(spec: EnvSpec, suite_seed: int, making: Callable[[str], None]) -> list[Task]:
-    """Load a family's tasks of an open suite. If the suite is not frozen yet, build it and report that by `making`.
+    """Load a family's tasks of an open suite. If the suite is not frozen yet, report that with `making` and build it.
 
-    Raises UserError and InvalidTaskError.
+    Raise UserError if the frozen suite is invalid, InvalidTaskError if the generator fails.
     """
     return [replace(task, suite_seed=suite_seed) for task in _load_open(spec, suite_seed, making)]
 

@@ -1,4 +1,4 @@
-"""Selection of a run's tasks: suites, families, ranges."""
+"""Select a run's tasks by suite, family and range."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def suites_of(specs: Mapping[str, EnvSpec]) -> list[Suite]:
 
 
 def require_suite(specs: Mapping[str, EnvSpec], suite: str) -> None:
-    """Raises UserError for a suite that no family has."""
+    """Raise UserError for a suite that no family has."""
     if suite not in (known := suites_of(specs)):
         raise UserError(f"--suite {suite}: no such suite{nearest(suite, known)}")
     if any(suite in spec.suites.training for spec in specs.values()):
@@ -31,26 +31,26 @@ def require_suite(specs: Mapping[str, EnvSpec], suite: str) -> None:
 
 
 def families_of_all(specs: Mapping[str, EnvSpec], suite: Suite) -> list[str]:
-    """Return the families that `all` means in a suite: those that declare it, or all with this suite if none does."""
+    """Return the families of `all` in a suite: those with the suite and `in_all`, or, if none, all with the suite."""
     having = [family for family, spec in specs.items() if suite in spec.suites.expected]
     return [family for family in having if specs[family].own.in_all] or having
 
 
 _LOG = logging.getLogger("evalharness")
-"""The command line shows it on standard error."""
+"""Log that the command line prints on standard error."""
 
 
 def _positions(family: str, text: str, size: int) -> list[int]:
-    """Return the positions in `text`: `7`, `0-9`, `50-`."""
+    """Return the positions in a text like `7`, `0-9` or `50-`."""
     match = re.fullmatch(r"(\d{1,9})(-?)(\d{0,9})", text)
     if match is None or (match[3] and not match[2]):
         raise UserError(
-            f"{family}:{text} is no range of tasks; write {family}:7, {family}:0-9 or {family}:50-"
+            f"{family}:{text} is not a range of tasks; write {family}:7, {family}:0-9 or {family}:50-"
         )
     low = int(match[1])
     high = int(match[3]) if match[3] else (size - 1 if match[2] else low)
     if low > high or high >= size:
-        raise UserError(f"{family}:{text} is not within the tasks of {family}, which are 0-{size - 1}")
+        raise UserError(f"{family}:{text}: the tasks of {family} are 0-{size - 1}")
     return list(range(low, high + 1))
 
 
@@ -58,8 +58,8 @@ _FIELDS = ("kind", "difficulty")
 
 
 def _filter_positions(family: str, conditions: str, tasks: Sequence[Task]) -> list[int]:
-    """Return the positions of the tasks that fulfil `kind=KIND` and `difficulty=LEVEL`; colons join several
-    conditions. `*` in a kind matches anything."""
+    """Return the positions of tasks that fulfil `kind=KIND` or `difficulty=LEVEL`, or several such conditions joined by
+    colons. `*` matches any text."""
     positions = list(range(len(tasks)))
     for condition in conditions.split(":"):
         name, _, wanted = condition.partition("=")
@@ -80,7 +80,7 @@ _MOST_SEEDS = 10_000
 
 
 def parse_seeds(option: str, text: str) -> list[int]:
-    """`1-4,9` -> 1, 2, 3, 4, 9. Raises UserError."""
+    """Parse a text like `1-4,9` to 1, 2, 3, 4, 9. Raise UserError if it has another form."""
     seeds: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part)
@@ -88,15 +88,15 @@ def parse_seeds(option: str, text: str) -> list[int]:
             raise UserError(f"{option} {text!r}: give seeds as in 1-4,9")
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first or last - first >= _MOST_SEEDS:
-            raise UserError(f"{option} {text!r}: {part.strip()} is no range of seeds")
+            raise UserError(f"{option} {text!r}: {part.strip()} is not a range of seeds")
         seeds += range(first, last + 1)
     return sorted(set(seeds))
 
 
 def family_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int) -> list[Task]:
-    """Return all tasks of a family. If data is missing, raises UserError with the command that gets it.
+    """Return all tasks of a family. If data is missing, raise UserError with the command that gets the data.
 
-    An open suite of a new seed is generated, proven and frozen, which can take minutes and is reported.
+    The open suite of a new seed is generated, proven and frozen; this is reported and can take minutes.
     """
     if suite not in spec.suites.expected:
         raise UserError(
@@ -113,7 +113,7 @@ def family_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         if suite == "open":
             raise
-        # The files were checked at import, so an environment does not check them again.
+        # An environment does not check the files: `data import` has checked them.
         raise UserError(
             f"{spec.title}: the data in {data} is not as it was imported ({type(error).__name__}: {error}); see: "
             "evalharness data verify"
@@ -121,28 +121,28 @@ def family_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int
 
 
 class NotMadeError(UserError):
-    """An open suite does not exist on this machine, and was not requested."""
+    """An open suite does not exist on this machine, and must not be built now."""
 
 
 def tasks_at_hand(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int) -> list[Task]:
-    """Return `family_tasks`, but never make an open suite. Raises NotMadeError."""
+    """Return `family_tasks`, but do not build an open suite. Raise NotMadeError if it does not exist."""
     is_made = suite != "open" or suite_seed == FROZEN_SEED or spec.suites.generate is None
     if not is_made and read_frozen(spec, suite_seed) is None:
         raise NotMadeError(
-            f"its tasks are of the open suite of seed {suite_seed}, which is not on this machine; make and keep it "
-            f"with: {suite_command(suite_seed)}"
+            f"its tasks are of the open suite of seed {suite_seed}, which is not on this machine; build it with: "
+            f"{suite_command(suite_seed)}"
         )
     return family_tasks(spec, suite, data, suite_seed)
 
 
 Load = Callable[[EnvSpec, Suite, Path | None, int], list[Task]]
-"""All tasks of a family: `family_tasks`, or a replacement."""
+"""Function that returns all tasks of a family: `family_tasks`, or a replacement."""
 
 
 def count_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int) -> int:
-    """Return the number of tasks of `family_tasks`, without making those of the frozen open suite.
+    """Return the number of tasks of `family_tasks`, without loading those of suite seed 0.
 
-    Raises UserError as `family_tasks` does.
+    Raise UserError as `family_tasks` does.
     """
     frozen = len(frozen_proofs_of(spec.family)) if suite == "open" and suite_seed == FROZEN_SEED else 0
     return frozen or len(family_tasks(spec, suite, data, suite_seed))
@@ -160,12 +160,13 @@ def select(
     draw: int | None = None,
     load: Load = family_tasks,
 ) -> list[Task]:
-    """Return the tasks that `selection` names: a comma list of `all`, families, `family:range`, `family:kind=...`,
+    """Return the tasks in `selection`: a list with commas of `all`, families, `family:range`, `family:kind=...`,
     `all:difficulty=...` and task ids.
 
-    They are in the order of the families' names and tables, each task once. `limit` keeps the first N of each family's
-    selection; `draw` takes N by `suite_seed`, spread over kinds. If a family draws from its suite (`find_draw`), the
-    family and ranges refer to the drawn tasks; a task id can name any task. `load` returns a family's tasks.
+    Tasks are sorted by family and by position in the family's table; each task occurs once. `limit` keeps the first N
+    tasks of each family. `draw` draws N tasks of each family with `suite_seed`, spread over kinds. If a family draws
+    from its suite (`find_draw`), ranges refer to the drawn tasks; a task id can name any task. `load` returns a
+    family's tasks.
     """
     require_suite(specs, suite)
     if questions is not None and not any(suite in spec.own.draw for spec in specs.values()):

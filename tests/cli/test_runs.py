@@ -12,7 +12,7 @@ import pytest
 from made_runs import make_run
 
 from evalharness.cli import main
-from evalharness.records.store import MANIFEST, RunStore, held_folder
+from evalharness.records.store import MANIFEST, RunStore, lock_folder
 from evalharness.records.summary import Timing
 from evalharness.results.summary import write_summary
 from evalharness.runs.study_file import add_runs
@@ -148,7 +148,7 @@ def test_a_run_that_goes_on_is_shown(results: Path, capsys: pytest.CaptureFixtur
 def test_a_study_that_is_played_is_listed_as_running(
     results: Path, held: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with held_folder(results / held, MANIFEST):
+    with lock_folder(results / held, MANIFEST):
         states = {Path(run["folder"]).name: run["state"] for run in runs(capsys=capsys)}
     assert states["study"] == ("complete" if held.endswith("me") else "running")
 

@@ -10,7 +10,7 @@ import pytest
 from aiohttp import ClientSession, WSMsgType, web
 
 from evalharness.door import door
-from evalharness.door.door import Door, is_one_of, listening
+from evalharness.door.door import Door, is_one_of, listen
 from evalharness.rl.wire import guarded
 
 TOKEN = "a token of sixteen"
@@ -31,7 +31,7 @@ async def url(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
     monkeypatch.setattr(door, "most_connections", lambda: MOST)
     application = web.Application(middlewares=[guarded(Door(lambda given: is_one_of(given, [TOKEN])))])
     application.router.add_get("/ws", _echo)
-    async with listening(application, "127.0.0.1", 0, flags="--port") as address:
+    async with listen(application, "127.0.0.1", 0, flags="--port") as address:
         yield address
 
 

@@ -81,10 +81,10 @@ def test_a_name_follows_from_the_content_and_joins_with_others(tmp_path: Path) -
         ({"actions": {"take": "take {object}{receptacle}"}}, "slots"),
         ({"actions": {"go": "walk to {"}}, "slots"),
         ({"actions": {"fly": "fly"}}, "no action fly"),
-        ({"actions": {"go": "open {receptacle}"}}, "another one"),
-        ({"actions": {"open": "close {receptacle}", "close": "open {receptacle}"}}, "still means"),
+        ({"actions": {"go": "open {receptacle}"}}, "same new wording"),
+        ({"actions": {"open": "close {receptacle}", "close": "open {receptacle}"}}, "is still an action"),
         ({"code": "print()"}, "no such key"),
-        ({"family": "pddl"}, "says nothing about alfworld"),
+        ({"family": "pddl"}, "has no changes for alfworld"),
     ],
 )
 def test_a_file_that_is_no_rewording_is_refused(tmp_path: Path, changes: dict[str, Any], reason: str) -> None:

@@ -32,8 +32,8 @@ def replies(*turns: Turn, **more: Any) -> Replies:
     [
         ("Thought: I look around and then I", True, "256 tokens: raise --max-tokens"),
         ("<think>I look around and then I", True, "reasoning"),
-        ('{"thought": "I look", "action": "look"}', False, "replies hold JSON"),
-        ('```json\n{"action": "look"}\n```', False, "replies hold JSON"),
+        ('{"thought": "I look", "action": "look"}', False, "replies contain JSON"),
+        ('```json\n{"action": "look"}\n```', False, "replies contain JSON"),
         (
             '<tool_call>{"name": "look"}</tool_call>',
             False,
@@ -42,7 +42,7 @@ def replies(*turns: Turn, **more: Any) -> Replies:
         ('{"name": "act", "arguments": {"command": "look"}}', False, "--agent tools"),
         ("", False, "are empty"),
         ("I would look around.", False, "'Action: ...'"),
-        ("Thought: I look.", False, "no action"),
+        ("Thought: I look.", False, "without an action"),
         ("Thought: x\nAction: look\nObservation: a room", False, "observation itself"),
     ],
 )

@@ -153,8 +153,8 @@ async def test_another_model_after_an_outage_in_the_middle_of_a_run_is_found_bef
 @pytest.mark.parametrize(
     ("first", "second", "message"),
     [
-        (A, B, r'root: "/ckpt/a" at http://127.0.0.1:\d+/v1, "/ckpt/b" at http://127.0.0.1:\d+/v1'),
-        (A, {}, r'root: "/ckpt/a" at \S+, null at http'),
+        (A, B, r"root: '/ckpt/a' at http://127.0.0.1:\d+/v1, '/ckpt/b' at http://127.0.0.1:\d+/v1"),
+        (A, {}, r"root: '/ckpt/a' at \S+, None at http"),
     ],
 )
 async def test_endpoints_that_tell_different_models_are_refused(

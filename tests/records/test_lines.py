@@ -8,7 +8,7 @@ import pytest
 
 from evalharness.base.errors import UserError
 from evalharness.base.reading import read_object
-from evalharness.records.lines import LineFile, StoreError, located_lines, read_lines
+from evalharness.records.lines import LineFile, StoreError, locate_lines, read_lines
 
 VALUES = [{"a": 1}, {"b": "é\u202e\u2028"}, {"c": [None, 2.5]}]
 
@@ -42,7 +42,7 @@ def test_a_file_cut_at_any_byte_reads_as_its_whole_lines_and_goes_on_behind_them
 def test_every_line_is_found_again_at_its_offset(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
     raw = write(path)
-    for number, offset, value in located_lines(path, "", read_object):
+    for number, offset, value in locate_lines(path, "", read_object):
         assert read_object(raw[offset:].splitlines()[0]) == value == VALUES[number - 1]
 
 

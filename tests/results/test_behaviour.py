@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from made_runs import made_episode, make_task
 
 from evalharness.records.episode import Episode, Turn, read_episode
-from evalharness.results.behaviour.figures import FIGURES, Read, count_all, episode_columns
+from evalharness.results.behaviour.figures import FIGURES, EpisodeFacts, count_all, episode_columns
 from evalharness.results.behaviour.turns import ActionReader, action_reader, longest_loop, read_turns, runs_of
 
 Step = tuple[str | None, str, float, bool]
@@ -49,7 +49,7 @@ def episode(
 def figures(
     made: Episode, how: ActionReader | None = None, max_turns: int = 30
 ) -> dict[str, tuple[float, float]]:
-    counts = count_all(Read(made, read_turns(made, how), max_turns))
+    counts = count_all(EpisodeFacts(made, read_turns(made, how), max_turns))
     return {figure.name: pair for figure, pair in zip(FIGURES, counts, strict=True)}
 
 
@@ -251,7 +251,7 @@ def test_valid_actions_without_effect_are_counted_apart_from_errors() -> None:
 
 def test_columns_of_an_episode() -> None:
     made = episode([("a", "o", 0.0, False), ("a", "o", 0.0, False), ("b", "p", 0.5, True)])
-    assert episode_columns(Read(made, read_turns(made))) == {
+    assert episode_columns(EpisodeFacts(made, read_turns(made))) == {
         "error_turns": 2, "longest_error_run": 2, "no_effect_turns": None, "repeated_turns": 0, "longest_loop": 0,
         "help_turns": 0,
         "distinct_observations": 2, "distinct_actions": 2, "distinct_places": None, "first_progress_turn": 3,

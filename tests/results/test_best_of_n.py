@@ -21,7 +21,7 @@ from evalharness.protocol.prompt import prompts_folder
 from evalharness.records.store import read_episodes, read_manifest
 from evalharness.results.best_of_n import BestOfN, best_of_n
 from evalharness.results.published import load_table
-from evalharness.results.report.best_of_n import print_best_of_n, shown_ks
+from evalharness.results.report.best_of_n import print_best_of_n, select_ks
 from evalharness.results.scored_run import load_scored_run
 
 SOLVED, HALF, NOTHING = (True, 1.0), (False, 0.5), (False, 0.0)
@@ -143,8 +143,8 @@ def test_the_tables_fit_80_columns(tmp_path: Path) -> None:
     text = console.export_text()
     assert all(len(line.rstrip()) <= 80 for line in text.splitlines())
     assert "…" not in text
-    assert shown_ks(10) == list(range(1, 11))
-    assert shown_ks(100) == [1, 2, 3, 4, 6, 8, 16, 32, 64, 100]
+    assert select_ks(10) == list(range(1, 11))
+    assert select_ks(100) == [1, 2, 3, 4, 6, 8, 16, 32, 64, 100]
 
 
 def prompts(requests: list[dict[str, Any]]) -> list[str]:

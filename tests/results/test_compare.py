@@ -16,7 +16,7 @@ from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.results.comparison import Comparison, compare_runs
 from evalharness.results.difference import Difference
-from evalharness.results.repeats import differing, join_repeats
+from evalharness.results.repeats import join_repeats, list_differences
 from evalharness.results.scored_run import load_scored_run
 from evalharness.results.trainings import load_joined
 from evalharness.stats import difference_p_by_kind, holm, mcnemar_midp, paired_interval
@@ -369,7 +369,7 @@ def test_runs_of_other_turn_limits_are_no_repeats(tmp_path: Path) -> None:
         for turns in (None, 30)
     )
     assert own.config["max_turns"] == asked.config["max_turns"]
-    assert differing(own, asked) == ["turn_limits.hotpotqa"]
+    assert list_differences(own, asked) == ["turn_limits.hotpotqa"]
 
 
 def test_a_folder_with_a_comma_in_its_name_is_one_run(tmp_path: Path) -> None:

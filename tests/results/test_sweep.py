@@ -74,7 +74,7 @@ def test_the_average_of_the_papers_first_version_stands_beside_that_of_the_last(
     assert sweep.average["success"] == pytest.approx(0.5)
     assert sweep.first_average is not None
     assert sweep.first_average["success"] == pytest.approx(0.2)
-    assert "P1, P2, P3 alone" in first_average_line(sweep)
+    assert "P1, P2, P3 only" in first_average_line(sweep)
     assert first_average_line(sweep_of(dict(list(runs.items())[:3]), first_average=["P1", "P2", "P3"])) == ""
 
 
@@ -172,7 +172,7 @@ def test_two_sweeps_are_compared_by_what_they_lose(
     assert every["p"] == stats.permutation_test(halves)
     assert every["ci95"] == pytest.approx([2 * end for end in stats.paired_interval([halves], every["p"])])
     assert main(["compare", str(alpha), str(alpha)]) == 0
-    assert "lose alike under perturbation" in " ".join(capsys.readouterr().out.split())
+    assert "do not differ significantly under perturbation" in " ".join(capsys.readouterr().out.split())
 
 
 def test_sweeps_without_a_common_perturbation_are_refused(

@@ -112,7 +112,7 @@ def test_a_prompts_folder_without_a_played_family_is_refused(
     if name:
         (folder / name).write_text((prompts_folder() / "babyai.yaml").read_text())
     line = refused([*ORACLE, "--prompts", str(folder), "-o", str(tmp_path / "run")], capsys)
-    assert f"no babyai.yaml there; found: {found}" in line
+    assert f"no babyai.yaml; the folder has: {found}" in line
     assert not (tmp_path / "run").exists()
 
 
@@ -124,7 +124,7 @@ def test_every_played_family_needs_its_prompt(
     assert main([*ORACLE, "--prompts", str(tmp_path), "-o", str(tmp_path / "run")]) == 0
     capsys.readouterr()
     line = refused([*ORACLE, "--tasks", "babyai:0,pddl:0", "--prompts", str(tmp_path)], capsys)
-    assert "no pddl.yaml there; found: 'babyai.yaml'" in line
+    assert "no pddl.yaml; the folder has: 'babyai.yaml'" in line
 
 
 @pytest.mark.parametrize(

@@ -171,4 +171,4 @@ def _check_record(
     recorded = read_episode(json.dumps(episode.to_json()).encode())
     start = episode_start(recorded, PROMPT, PlayedSurface(_SPEC).perturbed, max_turns, keep_thinking=False)
     for made in rebuild(kind(options), start, recorded, compare=True):
-        assert not made.sent_otherwise, f"{where}: the record gives other messages than were sent"
+        assert not made.has_other_messages, f"{where}: the record gives other messages than were sent"

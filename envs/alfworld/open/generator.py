@@ -1,8 +1,8 @@
-"""The open suite: 134 generated household tasks, in the published proportions, the same for the same suite seed.
+"""Generate the open suite: 134 household tasks in the published proportions. The same suite seed gives the same tasks.
 
-A draft is accepted if its errand takes at least three commands and nothing is solved at the start. No task equals
-another up to its numbers, or begins like another; for suite seeds other than 0 this includes the tasks of seed 0.
-Difficulty depends on the length of the shortest errand and the number of places to go to, see `HARD_BITS`.
+A draft is accepted if its plan has at least three commands and no part of the goal is reached at the start. No two
+tasks differ only in numbers or have the same start; for suite seeds other than 0 this includes the tasks of seed 0.
+Difficulty depends on the length of the shortest plan and on the number of receptacles, see `HARD_BITS`.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ QUOTA = {
     ("puttwo", "bedroom"): 3,
     ("puttwo", "bathroom"): 6,
 }
-"""Tasks of a kind in a room: the published counts (all 18 `examine` tasks are in bedrooms)."""
+"""(kind, room) -> number of tasks, as published (there, all 18 `examine` tasks are in bedrooms)."""
 
 HARD_BITS = 20.0
-"""Bits of search (`evalharness.envs.difficulty`) from which a task counts as hard. The choices of a turn are the
-receptacles, because the agent can go to any of them. About as many tasks are hard as among the published ones."""
+"""A task is hard from this many bits of search (`evalharness.envs.difficulty`). The choices of a turn are the
+receptacles, because the agent can go to any of them. About as many tasks are hard as in the published suite."""
 
 _TREATED = {
     "clean": (CLEANABLE, CLEANED_AT),
@@ -63,7 +63,7 @@ def generate(suite_seed: int) -> Iterator[Task]:
 
 
 def _households(suite_seed: int) -> Iterator[tuple[Household, int]]:
-    """Yield each household with the length of its errand."""
+    """Yield each household with the length of its plan."""
     before = () if suite_seed == FROZEN_SEED else _households(FROZEN_SEED)
     seen = {mark for household, _ in before for mark in _marks(household)}
     wanted = [pair for pair, count in QUOTA.items() for _ in range(count)]
@@ -80,7 +80,7 @@ def _households(suite_seed: int) -> Iterator[tuple[Household, int]]:
 
 
 def _marks(household: Household) -> tuple[object, object]:
-    """Return two values that no two tasks share: the task up to renaming, and the text at its start."""
+    """Return two values that must differ between all tasks: the task without numbers, and the text at its start."""
     return household.shape(), (household.goal, *household.places)
 
 
@@ -100,7 +100,7 @@ def _task(index: int, household: Household, length: int) -> Task:
 
 
 def _draw(rng: Random, kind: str, room: str, asked: Counter[tuple[str, str, str]]) -> tuple[Household, int]:
-    """Draw a household and the length of its errand, preferring goals that were drawn least often so far."""
+    """Draw a household and the length of its plan. Prefer goals that were drawn least often so far."""
     while True:
         receptacles, contents = _furnish(rng, room)
         choices = _choices(kind, room, receptacles, contents)
@@ -123,7 +123,7 @@ def _furnish(rng: Random, room_name: str) -> tuple[dict[str, int], dict[str, tup
         open_to = [place for place in places if place in receptacles]
         count = 1 if thing in room.fixtures else rng.randint(0 if rng.random() < 0.3 else 1, room.at_most)
         for number in range(1, count + 1):
-            # Draw the kind of place first: otherwise six cabinets would outweigh one fridge.
+            # Draw the kind of place first; otherwise six cabinets would be more probable than one fridge.
             kind = rng.choice(open_to)
             inside.setdefault(f"{kind} {rng.randint(1, receptacles[kind])}", []).append(f"{thing} {number}")
     order = [f"{kind} {i}" for kind, count in receptacles.items() for i in range(1, count + 1)]
@@ -152,7 +152,7 @@ def _choices(
                 [p for p in places if p in receptacles and p != treated_at] if thing in treatable else []
             )
         else:
-            # No such thing lies in such a place at the start, so nothing of the goal is already done.
+            # At the start no such thing is in such a place, so that no part of the goal is already reached.
             targets = [place for place in places if place in receptacles and place not in lies_in[thing]]
         choices += [(thing, target) for target in targets]
     return choices

@@ -1,7 +1,7 @@
-"""A generated household: a compact description, and the game built from it.
+"""Describe a generated household, and build the game from the description.
 
-A task carries the description: room, receptacles, places of things, and goal. The game (domain, problem, grammar) is a
-function of the description alone, so it is the same on every machine.
+A task contains the description: room, receptacles, places of things, and goal. The game (domain, problem, grammar)
+depends only on the description, so it is the same on every machine.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Household:
     object_type: str
     target_type: str
     wording: int = 0
-    """Index of the goal sentence."""
+    """Index of the goal's wording."""
 
     @property
     def goal(self) -> str:
@@ -65,7 +65,7 @@ class Household:
         return [f"{kind} {i}" for kind, count in self.receptacles.items() for i in range(1, count + 1)]
 
     def layout(self) -> Layout:
-        """Return the oracle's knowledge without building the game."""
+        """Return the facts that the oracle needs, without building the game."""
         where = {thing: (place,) for place, things in self.contents.items() for thing in things}
         fixtures = ROOMS[self.room].fixtures
         return Layout(
@@ -77,7 +77,7 @@ class Household:
         )
 
     def shape(self) -> tuple[object, ...]:
-        """Return the task up to renaming: equal receptacles and equal things lose their numbers."""
+        """Return the task without the numbers of receptacles and things."""
         filled = sorted(
             (kind_in(place), tuple(sorted(kind_in(thing) for thing in self.contents.get(place, ()))))
             for place in self.places
@@ -85,7 +85,7 @@ class Household:
         return (self.room, self.kind, self.object_type, self.target_type, tuple(filled))
 
     def payload(self) -> dict[str, Any]:
-        """Return the payload of the household's task; the task's kind is stored separately."""
+        """Return the payload of the household's task; the kind is a field of the task."""
         return {
             "household": {
                 "room": self.room,
@@ -99,7 +99,7 @@ class Household:
 
 
 def household_of(task: Task) -> Household:
-    """Read and check the household of an open task, which may come from anywhere."""
+    """Read and check the household of an open task, whose payload may be invalid."""
     try:
         data = task.payload["household"]
         household = Household(
@@ -124,15 +124,15 @@ def household_of(task: Task) -> Household:
         or not all(_THING.fullmatch(thing) for thing in things)
         or not all(_WORD.fullmatch(word) for word in words)
     ):
-        raise InvalidTaskError("a household's description does not fit together")
+        raise InvalidTaskError("a household's description contradicts itself")
     return household
 
 
 def subgoals(kind: str, object_type: str, target_type: str) -> tuple[str, ...]:
-    """Return regular expressions over observations in the form of the published label file.
+    """Return regular expressions for observations, in the form of the published label file.
 
-    `kind` is a short name; the types are lower-case words as in observations (`soapbar`, `countertop`). The target is
-    the receptacle to put things in, or the lamp to look by.
+    Types are lower-case words as in observations (`soapbar`, `countertop`). The target is the receptacle to put things
+    in, or the lamp to look at things with.
     """
     first = (rf"^(?=.* you see)(?=.*a {object_type} \d+)", rf"You pick up the {object_type} \d+")
     match kind:
@@ -204,7 +204,7 @@ def _problem(household: Household) -> str:
 
 
 def _identifiers(names: list[str]) -> dict[str, str]:
-    """Return identifiers for these names. `readable_names` numbers downwards, so these identifiers count upwards."""
+    """Return identifiers for which `readable_names` gives these names: it numbers identifiers in descending order."""
     most: dict[str, int] = {}
     for name in names:
         kind, _, number = name.rpartition(" ")

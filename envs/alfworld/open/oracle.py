@@ -1,7 +1,7 @@
-"""Find a shortest errand that solves a task, with full knowledge of all places.
+"""Find a shortest plan that solves a task, with full knowledge of all places.
 
-Every task has a few stops (fetch, treat, put down, switch on), so all choices of objects, sources and places can be
-enumerated. The shortest errand is played in a separate world before it is returned.
+Every plan has a few stops (fetch, treat, put down, switch on), so all choices of objects, sources and places can be
+enumerated. The shortest plan is played in a separate world before it is returned.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ TREATED_AT = {"clean": ("sinkbasin", "sink"), "heat": ("microwave",), "cool": ("
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """All places at the start, by the names that a player reads."""
+    """All places at the start, with the names in observations."""
 
     things: Mapping[str, tuple[str, ...]]
-    """Object that can be picked up -> the receptacles that hold it (some published objects are in two)."""
+    """Object that can be picked up -> receptacles that contain it (some published objects are in two)."""
     lamps: Mapping[str, tuple[str, ...]]
     spots: Mapping[str, str]
-    """Receptacle -> the spot to stand at; neighbours can share a spot."""
+    """Receptacle -> spot of the agent at it; neighbours can share a spot."""
     closed: frozenset[str]
     start: str
     """The agent's spot at the start."""
@@ -63,7 +63,7 @@ Stop: TypeAlias = Fetch | Treat | PutDown | SwitchOn
 
 
 def plan(world: World, kind: str, object_type: str, target_type: str, put: str = ACTIONS["put"]) -> list[str]:
-    """Return commands from the state after `reset()` to the goal; [] if no errand reaches it. Plays on `world`.
+    """Return commands from the state after `reset()` to the goal; [] if there is no plan. Play them in `world`.
 
     `put`: the game's template of the command that puts a thing down."""
     world.reset()
@@ -78,7 +78,7 @@ def plan(world: World, kind: str, object_type: str, target_type: str, put: str =
 
 
 def errand(layout: Layout, kind: str, object_type: str, target_type: str) -> list[str]:
-    """Return the fewest commands for a task; [] if there is nothing to do or no way."""
+    """Return the shortest list of commands for a task; [] if the goal is already reached or cannot be reached."""
     choices = (_commands(layout, stops) for stops in _choices(layout, kind, object_type, target_type))
     return min(choices, key=len, default=[])
 
@@ -106,7 +106,7 @@ def survey(world: World, put: str) -> Layout:
 
 
 def kind_in(name: str) -> str:
-    """`soapbar 2` -> `soapbar`"""
+    """Map `soapbar 2` to `soapbar`."""
     return name.rpartition(" ")[0]
 
 

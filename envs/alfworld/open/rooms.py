@@ -1,8 +1,8 @@
-"""Contents of the four kinds of room: receptacles with their numbers, and things with their possible places.
+"""Define the contents of the four kinds of room: receptacles with their numbers, and things with their possible places.
 
 The ranges contain the measured values of the published games' rooms (13 to 27 receptacles per room, 13 to 60 things to
 pick up, up to four of a kind; cabinets, drawers, fridge, microwave and safe have doors); see
-`docs/environments/alfworld.md`. The tables themselves are our own.
+`docs/environments/alfworld.md`. The tables are our own.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ VESSELS = frozenset({*_DISHES, *_PANS, "box"})
 @dataclass(frozen=True)
 class Room:
     receptacles: Mapping[str, tuple[int, int]]
-    """Kind -> least and greatest number."""
+    """Kind -> (smallest number, largest number)."""
     places: Mapping[str, tuple[str, ...]]
-    """Kind of thing -> kinds of receptacle that may hold it."""
+    """Kind of thing -> kinds of receptacle that may contain it."""
     at_most: int
     """Largest number of one kind of thing."""
     fixtures: Mapping[str, tuple[str, ...]]
-    """Things that cannot be moved, one of each -> their possible places."""
+    """Kind of thing that cannot be moved -> its possible places; there is one of each kind."""
 
     def holds(self, receptacle: str) -> tuple[str, ...]:
-        """Return the kinds of thing that this kind of receptacle may hold."""
+        """Return the kinds of thing that this kind of receptacle may contain."""
         return tuple(thing for thing, places in self.places.items() if receptacle in places)
 
 

@@ -1,10 +1,10 @@
-"""The open suite: levels of the same 28 types, chosen so that random actions seldom solve them.
+"""Generate the open suite: levels of the same 28 types, chosen so that random actions rarely solve them.
 
-For every level seeds are tried in order. A seed is taken if its mission has at least two milestones, a policy that
-picks uniformly among the valid actions solves at most one of twelve attempts, and the oracle solves it with full
-progress in 3 to 20 turns. No task has the goal and first observation of another one of its suite, of suite seed 0 or
-of the published suite. A level of `FEW_STARTS` has too few starts for that: its tasks differ only from their own
-suite, and none has the plan of one of seed 0. Levels that take only a few steps are made in larger rooms.
+For every level, seeds are tried in order. A seed is accepted under three conditions: its mission has at least two
+milestones; a policy that chooses uniformly among the valid actions solves at most one of twelve attempts; and the
+oracle solves it with full progress in 3 to 20 turns. No task has the goal and first observation of another task of its
+suite, of suite seed 0 or of the published suite. A level of `FEW_STARTS` has too few starts for that: its tasks differ
+only within their suite, and none has the plan of a task of seed 0. Short levels are made in larger rooms.
 
 Suite seed 0 is frozen in `open_suite.jsonl`; `python -m evalharness.envs.babyai.open.generator` rebuilds that file
 (minutes).
@@ -32,14 +32,14 @@ from evalharness.envs.frozen import FROZEN_SEED, frozen_tasks, write_table
 
 PER_LEVEL = 4
 MOST_TRIED = 20_000
-"""Seeds of a level that are tried for one task."""
+"""Maximum number of seeds of a level that are tried for one task."""
 SHORTEST_PLAN, LONGEST_PLAN = 3, 20
-"""Turns of the oracle. A player without its knowledge must have turns left to explore."""
+"""Limits for the oracle's turns. A policy without the oracle's knowledge needs more turns, because it must explore."""
 HARD_BITS = 19.0
-"""Bits of search (`evalharness.envs.difficulty`) from which a task counts as hard; every turn counts the choices of
-the start. About as many tasks are hard as among the published ones (26)."""
+"""A task is hard from this many bits of search (`evalharness.envs.difficulty`); every turn counts the choices of the
+start. About as many tasks are hard as in the published suite (26)."""
 ATTEMPTS, LUCKY = 12, 1
-"""Random attempts at a candidate, and the largest number of successes among them."""
+"""Number of random attempts at a candidate, and the largest allowed number of successes."""
 
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "GoToRedBallGrey": {"room_size": 16, "num_dists": 10},
@@ -65,7 +65,7 @@ FROZEN = Path(__file__).with_name("open_suite.jsonl")
 """The tasks of suite seed 0."""
 
 Start = tuple[str, str]
-"""A player's first texts: goal and first observation."""
+"""(goal, first observation)"""
 
 
 def generate(suite_seed: int) -> Iterator[Task]:
@@ -82,7 +82,7 @@ def generate(suite_seed: int) -> Iterator[Task]:
 def generate_level(level: str, suite_seed: int, taken: frozenset[Start] = frozenset()) -> Iterator[Task]:
     """Yield the tasks of one level, with starts outside `taken`, the starts of the suite's other levels.
 
-    Raises SuiteExhaustedError if `MOST_TRIED` seeds give no further task.
+    Raise SuiteExhaustedError if `MOST_TRIED` seeds give no new task.
     """
     before = () if suite_seed == FROZEN_SEED else frozen_tasks(FROZEN)
     few = level in FEW_STARTS
@@ -165,13 +165,13 @@ def _accept(level: str, seed: int, taken: Set[Start], index: int) -> tuple[Task,
 
 def _fails_of_itself(mission: Any) -> bool:
     """Return whether a mission fails whatever the agent does. minigrid checks the second of two ordered instructions
-    on the same move that completed the first; a strict one then sees the wrong door being opened and fails."""
+    also after the move that completed the first. A strict second instruction then fails: the wrong door was opened."""
     last = {"BeforeInstr": "instr_b", "AfterInstr": "instr_a"}.get(type(mission).__name__)
     return last is not None and getattr(getattr(mission, last), "strict", False)
 
 
 def _random_successes(world: World, seed: int) -> int:
-    """Count successful random attempts until there are too many. Leaves the world at its start."""
+    """Count successful random attempts, and stop if there are too many. Reset the world to its start."""
     start = world.state()
     successes = 0
     for attempt in range(ATTEMPTS):

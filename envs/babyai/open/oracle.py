@@ -1,8 +1,8 @@
 """Find plans that solve a task, with the simulator's full knowledge.
 
-Best-first search over the agent's sentences, each tried on the simulator itself and undone. The remaining cost counts
-the open subgoals, and the steps to the place of the next one, by a distance map of the whole level on which closed
-doors, obstacles and missing keys cost extra.
+It is a best-first search over the agent's sentences; each one is tried in the simulator and undone. The estimate of the
+remaining cost counts the open subgoals, and the steps to the next one. The steps come from a distance map of the whole
+level, in which closed doors, obstacles and missing keys have additional costs.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from evalharness.envs.babyai.world import World, WorldState
 STEP, SHUT_DOOR, OBSTACLE, MISSING_KEY = 1, 2, 6, 60
 """Cost of entering a cell of the distance map."""
 FULL_HANDS = 4
-"""Cost of putting something down first."""
+"""Cost of dropping the carried object first."""
 SUBGOAL = 50
 """Cost of an open subgoal."""
 PASSES = ((1, 6000), (4, 1000), (12, 1000))
-"""Searches in a row, each for a shorter plan than before: the cost of a sentence, and the largest number of tries. The
-first goes straight for the subgoals; the last minimises turns."""
+"""(cost of a sentence, maximum number of tries) of each search. Each search looks for a shorter plan than the one
+before. The first search goes directly to the subgoals; the last minimises turns."""
 
 
 class _BestPlan(NamedTuple):
     sentences: list[str]
     accomplished: bool
-    """The simulator says that the mission is accomplished."""
+    """Whether the mission is accomplished, by the simulator's verdict."""
 
 
 class Oracle:
-    """A planner for one task, on a separate world in its first state."""
+    """A planner for one task, with its own world in its first state."""
 
     def __init__(self, world: World, rules: PublishedRules | MissionRules) -> None:
         self._world = world
@@ -50,7 +50,7 @@ class Oracle:
     def plan(self, *, limit: int = 40) -> list[str]:
         """Return at most `limit` sentences that solve the task with full progress; [] if none are found.
 
-        If labels decide, a plan that also accomplishes the mission is preferred to a shorter one that does not.
+        If labels decide on success, prefer a plan that also accomplishes the mission to a shorter plan.
         """
         start, progress = self._world.state(), self._rules.remaining
         best = _BestPlan([], accomplished=False)
@@ -67,7 +67,7 @@ class Oracle:
         """Return a plan better than `best`, or `best`."""
         world, rules = self._world, self._rules
         numbers = count()
-        said: dict[int, tuple[int, str]] = {}  # node -> (node before it, sentence that led here)
+        said: dict[int, tuple[int, str]] = {}  # node -> (previous node, sentence between them)
         first = (world.state(), rules.remaining, False)
         frontier = [(0, 0, next(numbers), *first)]
         seen = {first}
@@ -77,7 +77,7 @@ class Oracle:
                 continue
             world.restore(state)
             choices = available(world.view, world.direction).moves
-            # Fewest moves first: among sentences with the same effect, `go to` comes before `pickup`.
+            # Try sentences with few moves first: of sentences with the same effect, `go to` comes before `pickup`.
             for sentence, moves in sorted(choices.items(), key=lambda choice: len(choice[1])):
                 if not moves:
                     continue
@@ -105,7 +105,7 @@ class Oracle:
         return best
 
     def _estimate(self, state: WorldState) -> int | None:
-        """Estimate the remaining cost; None in a dead end. The world is in `state`."""
+        """Estimate the remaining cost; return None in a dead end. The world must be in `state`."""
         errand = self._errand()
         if errand is None:
             return None
@@ -138,7 +138,7 @@ def _sentences(said: dict[int, tuple[int, str]], node: int, last: str) -> list[s
 
 
 def _distance_map(simulator: Any, cells: tuple[Cell, ...], key: str | None) -> dict[Cell, int]:
-    """Return the cost of the route from every cell to the nearest of `cells`, holding a key of that colour or none."""
+    """Return the cost of the route from every cell to the nearest of `cells`. `key`: colour of the carried key."""
     grid = simulator.grid
     costs: dict[Cell, int] = {}
     queue = [(0, cell) for cell in cells]
@@ -174,9 +174,9 @@ class Errand:
     """The next goal of the search."""
 
     cells: tuple[Cell, ...]
-    """Possible places, any of which will do."""
+    """Possible target cells; the agent must reach one of them."""
     hands_free: bool
-    """Something must be picked up there."""
+    """Whether the agent must not carry an object, because it must pick up another one."""
 
 
 def mission_errand(world: World, progress: MissionProgress) -> Errand | None:
@@ -192,7 +192,9 @@ def mission_errand(world: World, progress: MissionProgress) -> Errand | None:
     action = due_actions(world)[milestone.clause]
     cells = object_cells(simulator, action)
     if not cells:
-        return Errand((world.position,), hands_free=True)  # the object itself is in hand: put it down first
+        return Errand(
+            (world.position,), hands_free=True
+        )  # the agent carries the object itself and must drop it first
     return Errand(tuple(cells), hands_free=type(action).__name__ == "PickupInstr")
 
 
@@ -219,10 +221,10 @@ class _Sight(NamedTuple):
     kind: str
     color: str | None
     shut: bool
-    """A closed or locked door: no sentence closes a door again."""
+    """Whether it is a closed or locked door; no sentence can close an open door."""
     carried: bool
     place: tuple[int, int] | None
-    """Cells ahead and to the right, if the pattern requires more than standing in front of the object."""
+    """(cells ahead, cells to the right) of the object; None if the agent only has to stand in front of it."""
 
 
 _NAME = re.compile(
@@ -267,7 +269,7 @@ def _places(world: World, sight: _Sight) -> Sequence[Cell]:
 
 
 def _viewpoints(simulator: Any, cells: Sequence[Cell], ahead: int, right: int) -> list[Cell]:
-    """Return the cells from which the agent sees one of `cells` at this place of its view."""
+    """Return the cells from which the agent sees one of `cells` at this position in its view."""
     points = []
     for x, y in cells:
         for dx, dy in VECTORS:

@@ -25,11 +25,11 @@ _SHA256: Final = {
     "verblib.h": "04a0033fc8ad8aa501740770b758b52684d46acb9f144149cfb174fc579b0ff4",
     "version.h": "8837af306e3e48cbb0fc7e22b0971f772a05bb67c1a42913821acc12452b414a",
 }
-"""Another release compiles to other bytes, so a suite seed would no longer identify one suite."""
+"""File of the library -> SHA-256. Another release compiles to other bytes, so a suite seed would give another suite."""
 
 
 def find_library() -> Path:
-    """Return the library's folder, with all files checked by hash. Raises InvalidTaskError with the fix."""
+    """Return the library's folder after checking the hashes of its files. Raise InvalidTaskError with the fix."""
     named = os.environ.get(VARIABLE)
     folder = Path(named).expanduser() if named else _DEBIAN
     how = (
@@ -44,7 +44,7 @@ def find_library() -> Path:
                 f"the Inform 6 Library is not at {folder} ({name} is missing); {how}"
             ) from None
         if sha256 != expected:
-            raise InvalidTaskError(f"{folder / name} is not of Inform 6 Library {RELEASE}; {how}")
+            raise InvalidTaskError(f"{folder / name} is not the file of Inform 6 Library {RELEASE}; {how}")
     return folder
 
 
@@ -54,7 +54,8 @@ _BUNDLED: Final = "thirdparty/inform7-6M62/share/inform7/Compilers/inform6"
 
 
 def find_compiler() -> Path:
-    """Return textworld's compiler (same bytes everywhere), else one on the path. Raises InvalidTaskError."""
+    """Return textworld's compiler, which gives the same bytes everywhere, or else a compiler on the path. Raise
+    InvalidTaskError if there is none."""
     spec = find_spec("textworld")
     for folder in spec.submodule_search_locations or () if spec else ():
         if (path := Path(folder) / _BUNDLED).is_file():
@@ -69,11 +70,11 @@ def find_compiler() -> Path:
 
 
 def compile_story(source: str) -> bytes:
-    """Compile a version 5 story. Equal sources give equal bytes: common.h fixes release and serial number."""
+    """Compile a version 5 story. Equal sources give equal bytes, because common.h sets release and serial number."""
     with tempfile.TemporaryDirectory(prefix="evalharness-story-") as folder:
         written, story = Path(folder) / "story.inf", Path(folder) / "story.z5"
         written.write_text(source, encoding="ascii")
-        # Relative include paths: Inform splits its path lists at commas and fails on spaces.
+        # Use relative include paths, because Inform splits lists of paths at commas and fails on spaces.
         (Path(folder) / "library").symlink_to(find_library())
         (Path(folder) / "ours").symlink_to(STORIES)
         command = [
@@ -88,6 +89,6 @@ def compile_story(source: str) -> bytes:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
         if done.returncode != 0 or not story.is_file():
             raise InvalidTaskError(
-                f"the Inform 6 compiler refused a story of ours:\n{done.stdout}{done.stderr}"
+                f"the Inform 6 compiler refused one of our stories:\n{done.stdout}{done.stderr}"
             )
         return story.read_bytes()

@@ -1,9 +1,9 @@
-"""The tasks of the open suite: of seed 0 ten hand-written stories and ten quests, of every other seed 20 quests.
+"""Generate the open suite: for seed 0, ten hand-written stories and ten quests; for every other seed, 20 quests.
 
-A hand-written story is always the same, so no other suite contains it.
+The hand-written stories do not depend on a seed, so only the suite of seed 0 has them.
 
-`python -m evalharness.envs.jericho.open.generator` compiles every shipped story, and writes the quests of seed 0: for
-maintainers, after a change of a story, of the quest generator or of its themes. A test fails until it is run.
+`python -m evalharness.envs.jericho.open.generator` compiles every shipped story and writes the quests of seed 0.
+Maintainers must run it after a change of a story, the quest generator or its themes; otherwise a test fails.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from evalharness.envs.jericho.open.quest_source import quest_source
 from evalharness.envs.jericho.open.quests import quests_of
 
 RANDOM_SEED: Final = 1
-"""Seed of the interpreter for our stories, which would otherwise use the clock."""
+"""Seed of the interpreter for our stories; otherwise it would use the clock."""
 HARD_BITS: Final = 50.0
-"""Bits of search (`evalharness.envs.difficulty`) from which a task counts as hard. The choices of a turn are the
-things that the story names, because finding the effective commands takes half a second per turn."""
+"""A task is hard from this many bits of search (`evalharness.envs.difficulty`). The choices of a turn are the things in
+the story, because finding the valid commands would take half a second per turn."""
 
 
 def generate(suite_seed: int) -> Iterator[Task]:
-    """Yield all tasks in order. Seed 0's stories are shipped compiled."""
+    """Yield all tasks in order. The compiled stories of seed 0 are part of the package."""
     written: dict[str, Any] = {}
     if suite_seed == FROZEN_SEED:
         written = yaml.safe_load((STORIES / "open.yaml").read_text(encoding="utf-8"))
@@ -101,7 +101,7 @@ def story_of(task: Task) -> Path:
         quest = quests_of(seed)[number]
         if (quest.goal, list(quest.plan)) != (task.goal, task.payload["plan"]):
             raise InvalidTaskError(
-                f"{task.id}: this version makes another quest {number} of suite seed {seed}"
+                f"{task.id}: this version generates a different quest {number} of suite seed {seed}"
             )
         return _compile(seed, number)
     path = STORIES / str(task.payload["story"])
@@ -112,7 +112,8 @@ def story_of(task: Task) -> Path:
 
 @cache
 def _compile(seed: int, number: int) -> Path:
-    """Return the path in the user's cache, named by hash. Two workers may compile at once: the file is renamed."""
+    """Compile a quest, and return its path in the user's cache. The file is written under another name and renamed,
+    because two workers may compile it at once."""
     story = compile_story(quest_source(quests_of(seed)[number]))
     folder = cache_folder() / "stories"
     folder.mkdir(parents=True, exist_ok=True)

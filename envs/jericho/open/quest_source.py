@@ -1,4 +1,4 @@
-"""A generated quest as Inform 6 source."""
+"""Write a generated quest as Inform 6 source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PROPERTY: Final = {"north": "n_to", "east": "e_to", "south": "s_to", "west": "w
 
 
 def _names(name: str) -> str:
-    """Return the dictionary words of an object: every word of its name; Inform writes an inner apostrophe as ^."""
+    """Return the dictionary words of an object: every word of its name. In Inform, ^ is an apostrophe."""
     return " ".join("'" + word.replace("'", "^") + "'" for word in re.findall(r"[a-z']+", name.lower()))
 
 
@@ -98,7 +98,7 @@ def _room(quest: Quest, words: Theme, number: int) -> str:
 
 
 def _keeper(words: Theme, passage: Passage) -> str:
-    """Return the obstacle in the room before a gate."""
+    """Return the source of the obstacle in the room before a gate."""
     if passage.gate == "lever":
         barrier = words["barrier"]
         return (

@@ -1,7 +1,7 @@
-"""Generated stories: a treasure behind obstacles must be brought back to the first room.
+"""Generate stories in which the player must bring a treasure behind obstacles back to the first room.
 
-`quests_of(seed)` lays out rooms, obstacles and hiding places from themes and finds the plans; the same seed gives the
-same quests everywhere. `quest_source` turns one into Inform 6.
+`quests_of(seed)` places rooms, obstacles and hiding places from themes, and finds the plans. The same seed gives the
+same quests on every machine. `quest_source` writes a quest as Inform 6 source.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ OPPOSITE: Final = {"north": "south", "south": "north", "east": "west", "west": "
 NEEDS: Final[Mapping[Gate, str]] = {"door": "key", "dark": "light", "lever": "lever", "guard": "gift"}
 MAX_PLAN: Final = 28
 FROZEN_THEMES: Final = 5
-"""Themes of suite seed 0, which also has ten hand-written stories; other seeds use all themes."""
+"""Number of themes in suite seed 0, which also has ten hand-written stories; other seeds use all themes."""
 MOST_DRAFTS: Final = 1_000
-"""Layouts drawn for one quest. About one in two fits."""
+"""Maximum number of drawn layouts for one quest. About every second layout is accepted."""
 
 
 @dataclass
@@ -41,12 +41,12 @@ class Room:
     spot: tuple[int, int]
     region: int
     exits: dict[str, int] = field(default_factory=dict)
-    """Direction -> number of the room there."""
+    """Direction -> number of the next room."""
 
 
 @dataclass(frozen=True)
 class Passage:
-    """The way into a region, closed by its gate."""
+    """The way into a region; a gate closes it."""
 
     gate: Gate
     room: int
@@ -57,18 +57,18 @@ class Passage:
 @dataclass(frozen=True)
 class Item:
     what: str
-    """Its key in the theme: key, light, gift, lever or treasure."""
+    """Kind of item in the theme: key, light, gift, lever or treasure."""
     room: int
     place: Place
     hiding: int = 0
-    """Index of the theme's hiding place, if hidden."""
+    """Index of the theme's hiding place, if the item is hidden."""
 
 
 @dataclass(frozen=True)
 class Quest:
     theme: str
     words: Theme
-    """The theme's words, with one of each choice."""
+    """Words of the theme, with one alternative of each choice."""
     rooms: tuple[Room, ...]
     passages: tuple[Passage, ...]
     items: Mapping[str, Item]
@@ -78,7 +78,7 @@ class Quest:
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """Return the quest up to renaming: map, gates, and places of things."""
+        """Return the quest without names: map, gates, and places of things."""
         return (
             tuple((room.region, tuple(sorted(room.exits.items()))) for room in self.rooms),
             self.passages,
@@ -94,10 +94,10 @@ def themes() -> Mapping[str, Theme]:
 
 @lru_cache(maxsize=8)
 def quests_of(seed: int) -> tuple[Quest, ...]:
-    """Return the quests of a suite seed: for each theme one with two gates and one with three.
+    """Return the quests of a suite seed: for each theme, one quest with two gates and one with three gates.
 
-    No two have the same goal or shape, except that suite seed 0 has each theme's goal twice; no other seed has a goal
-    or a shape of seed 0. Raises SuiteExhaustedError.
+    No two quests have the same goal or shape, except that suite seed 0 has the goal of each theme twice. Other seeds
+    have no goal or shape of seed 0. Raise SuiteExhaustedError if there are not enough quests.
     """
     names = list(themes())
     before: tuple[Quest, ...] = ()
@@ -128,7 +128,7 @@ def quests_of(seed: int) -> tuple[Quest, ...]:
 
 
 def words_of(theme: str, random: Random | None) -> Theme:
-    """Return a theme with one of each of its choices: the first without `random`."""
+    """Return a theme with one alternative of each choice; without `random`, the first alternative."""
     words = dict(themes()[theme])
     for key in ("intro", "altar"):
         words[key] = random.choice(words[key]) if random else words[key][0]
@@ -159,10 +159,10 @@ def _draw(random: Random, theme: str, words: Theme, gates: int) -> Quest | None:
     names = random.sample(words["rooms"], 3 + gates + random.randrange(2))
     passages: list[Passage] = []
     for number, entry in enumerate(names):
-        # At least one room beyond each gate; the others are placed at random.
+        # Put at least one room behind each gate, and the other rooms at random.
         region = min(number, gates) if number <= gates else random.randrange(gates + 1)
         first = region > len(passages)
-        # Regions form a chain, so no gate can be bypassed.
+        # Regions are a chain, so that the player must pass every gate.
         among = [i for i, room in enumerate(rooms) if room.region == (region - 1 if first else region)]
         free = free_sides(rooms, among)
         if not free:
@@ -177,7 +177,7 @@ def _draw(random: Random, theme: str, words: Theme, gates: int) -> Quest | None:
 
 
 def free_sides(rooms: Sequence[Room], among: Iterable[int]) -> list[tuple[int, str]]:
-    """Yield (number of a room, free direction)."""
+    """Return pairs (number of a room, free direction)."""
     spots = {room.spot for room in rooms}
     return [(i, d) for i in among for d in DIRECTIONS if _neighbour(rooms[i], d) not in spots]
 
@@ -194,12 +194,12 @@ def _neighbour(room: Room, direction: str) -> tuple[int, int]:
 
 
 def _place_items(random: Random, rooms: list[Room], passages: list[Passage]) -> dict[str, Item]:
-    """Put each gate's key in front of it and the treasure behind the last. One box, each hiding place once."""
+    """Put the key of each gate before the gate, and the treasure behind the last gate. Use each hiding place once."""
     places: list[Place] = ["floor", "box", "hidden", "hidden"]
     hidings = random.sample(range(3), 3)
     items = {}
     for number, what in enumerate([*(NEEDS[passage.gate] for passage in passages), "treasure"]):
-        # Not in the dark, except behind it: an unlit room shows nothing.
+        # Put no item into a dark room, because the player sees nothing there.
         region = [i for i, room in enumerate(rooms) if room.region <= number]
         if what == "treasure":
             region = [i for i, room in enumerate(rooms) if room.region == len(passages)]
@@ -213,7 +213,7 @@ def _place_items(random: Random, rooms: list[Room], passages: list[Passage]) -> 
 
 
 def _path(rooms: list[Room], closed: set[tuple[int, int]], start: int, goal: int) -> list[str]:
-    """Return the shortest walk along open ways, as directions."""
+    """Return the directions of the shortest way through open passages."""
     queue = deque([(start, list[str]())])
     seen = {start}
     while queue:

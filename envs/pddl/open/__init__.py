@@ -1,1 +1,1 @@
-"""The open suite: its generator, and the oracle that proves its tasks."""
+"""Generate the open suite, and prove its tasks with an oracle."""

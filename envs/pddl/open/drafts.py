@@ -1,4 +1,4 @@
-"""Random problems of the four domains, from easy to hard, not necessarily solvable."""
+"""Draw random problems of the four domains, from easy to hard; they may be unsolvable."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from evalharness.envs.pddl.syntax import Atom
 
 @dataclass(frozen=True)
 class Draft:
-    """A problem before it is tried."""
+    """A problem that was not solved yet."""
 
     template: str
-    """The form of its goal."""
+    """Kind of goal."""
     objects: dict[str, str]
     """Object -> type."""
     initial: frozenset[Atom]
@@ -86,7 +86,7 @@ def gripper(rng: Random, level: float, template: str) -> Draft:
 
 
 def blockworld(rng: Random, level: float, template: str) -> Draft:
-    """Draw towers to rebuild: into one, in part, spread on the table, or to dig out."""
+    """Draw towers of blocks and a goal: one tower, partial towers, all blocks on the table, or a block to uncover."""
     blocks = [f"b{number}" for number in range(1, _between(4, 8, level) + 1)]
     initial: list[Atom] = [("arm-empty",)]
     for tower in _towers(rng, blocks):
@@ -191,4 +191,4 @@ DRAFTS: dict[str, Callable[[Random, float, str], Draft]] = {
     "barman": barman,
     "tyreworld": tyreworld,
 }
-"""Domain -> function (random generator, difficulty 0 to 1, template) -> draft."""
+"""Domain -> function with the arguments (random generator, difficulty 0 to 1, template) that returns a draft."""

@@ -1,4 +1,4 @@
-"""The form of a problem, independent of names."""
+"""Compute the form of a problem, which does not depend on names."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def forms(task: Task) -> list[str]:
 def form(domain: Domain, problem: Problem) -> str:
     """Return a digest that is equal for two problems if renaming objects turns one into the other.
 
-    Colour refinement (Weisfeiler and Leman 1968) over objects and facts: an object's colour is its type and, round by
-    round, the facts it occurs in with the colours of the other objects there. Different digests prove different
-    problems; equal digests nearly always mean equal problems, and are treated so.
+    The method is colour refinement (Weisfeiler and Leman 1968) over objects and facts. An object's first colour is its
+    type; each round adds the facts with the object, and the colours of the other objects in these facts. Different
+    digests prove different problems. Equal digests nearly always mean equal problems, and count as equal.
     """
     objects = {**domain.constants, **problem.objects}
     facts = [("init", atom) for atom in problem.initial] + [("goal", atom) for atom in problem.goal]
-    # Constants keep their names: the actions know them.
+    # Constants keep their names, because actions mention them.
     colour = {name: _digest(kind, name if name in domain.constants else "") for name, kind in objects.items()}
     classes = 0
     while classes < len(set(colour.values())):

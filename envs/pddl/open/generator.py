@@ -1,8 +1,8 @@
-"""The open suite: generated problems, each proven solvable, and different from each other, from the published ones and
-from those of seed 0.
+"""Generate the open suite: solvable problems that differ from each other, from the published problems, and from those
+of seed 0.
 
-Suite seed 0 is rebuilt without planning from the drafts in `open_suite.jsonl`; `python -m
-evalharness.envs.pddl.open.generator` rebuilds that file (some seconds).
+The drafts of suite seed 0 are stored in `open_suite.jsonl`, so its tasks need no planning. `python -m
+evalharness.envs.pddl.open.generator` rebuilds that file in some seconds.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ from evalharness.envs.pddl.problem import DOMAINS, domain_text, make_task
 from evalharness.envs.pddl.syntax import Domain, Problem, parse_domain, parse_problem
 
 FROZEN = Path(__file__).with_name("open_suite.jsonl")
-"""For each task of suite seed 0 the accepted draft, and the results of planning."""
+"""File with the accepted draft and the results of planning, for each task of suite seed 0."""
 LENGTHS = {"gripper": (7, 29), "blockworld": (6, 26), "barman": (6, 27), "tyreworld": (7, 28)}
-"""Shortest-plan length aimed at for the first and the last problem of a domain; it rises evenly between them."""
+"""Domain -> intended length of the shortest plan of the first and of the last problem; it grows linearly between."""
 TOLERANCE = 2
-"""Allowed difference between a problem's shortest plan and its aim."""
+"""Allowed difference between the length of a problem's shortest plan and the intended length."""
 HARD_BITS = 46.0
-"""Bits of search (`evalharness.envs.difficulty`) from which a problem counts as hard. About as many problems are hard
-as among the published ones (24)."""
+"""A problem is hard from this many bits of search (`evalharness.envs.difficulty`). About as many problems are hard as
+in the published suite (24)."""
 MOST_DRAFTS = 2_000
 BOUND_SLACK = 4
-"""A draft whose lower bound is further below the aim is rejected without planning; few of them come close."""
+"""If a draft's lower bound is below the intended length by more than this, the draft is rejected without planning."""
 DRAFTS_A_TEMPLATE = 100
-"""The templates of a domain take turns; after this many drafts without success the next template follows."""
+"""The templates of a domain are used in turn; after this many drafts without success, the next template is used."""
 MOST_EXPANDED = 4_000
-"""States expanded for a plan; a draft that needs more is rejected, so that every oracle is fast."""
+"""Maximum number of expanded states for a plan. A draft that needs more is rejected, so that every oracle is fast."""
 RANDOM_EPISODES = 5
 MOST_RANDOM_SUCCESSES = 1
-"""A problem that random actions solve in more of `RANDOM_EPISODES` episodes is rejected."""
+"""A problem is rejected if random actions solve it in more than this number of `RANDOM_EPISODES` episodes."""
 
 
 def frozen_suite() -> list[Task]:
-    """Return all tasks of suite seed 0 in order, made without planning."""
+    """Return all tasks of suite seed 0 in order, without planning."""
     return [
         Candidate(FROZEN_SEED, row["kind"], row["number"], row["draft"]).task(
             index, row["difficulty"], row["plan_length"]
@@ -93,7 +93,7 @@ def choices_of(world: GroundedProblem, actions: Sequence[GroundAction]) -> list[
 
 
 class Candidate:
-    """A draft, brought to its start by random actions."""
+    """A draft whose start was reached by random actions."""
 
     def __init__(self, suite_seed: int, kind: str, number: int, attempt: int) -> None:
         rng = Random(f"pddl open {suite_seed} {kind} {number} {attempt}")
@@ -110,7 +110,7 @@ class Candidate:
         self.problem: Problem = parse_problem(self._problem_text, self.domain)
 
     def plan(self, aim: float) -> ActionPlan | None:
-        """Return a shortest plan of about `aim` actions, if this draft has one and is worth playing."""
+        """Return a shortest plan of about `aim` actions; None if the draft has no such plan or is too easy."""
         if not self.problem.goal or self.problem.initial.intersection(self.problem.goal):
             return None
         world = self.world = GroundedProblem(self.domain, self.problem)

@@ -1,10 +1,10 @@
-"""The open suite: (task, variation) pairs of the simulator outside the published set, proven solvable in time.
+"""Generate the open suite: unpublished pairs (kind of task, variation) of the simulator with a plan of 3 to 30 turns.
 
-Kinds and their numbers are fixed in `QUOTA`. The variations of a kind are tried in an order drawn from the suite seed.
-A variation is taken if the simulator's own solution, shortened by replay until no single action can be omitted, has 3
-to 30 turns, and no task taken before is the same up to renaming or begins with the same goal and observation. For
-suite seeds other than 0 the tasks of seed 0 count as taken before. If the goal asks to determine or measure something,
-the plan keeps the simulator's experiment, although naming the answer would be enough.
+`QUOTA` has the number of tasks of each kind. The variations of a kind are tried in a random order from the suite seed.
+The simulator's own solution is shortened by replay until no single action can be omitted. A variation is accepted if
+this plan has 3 to 30 turns, and if no accepted task is the same except for names, or has the same goal and first
+observation. For suite seeds other than 0, the tasks of seed 0 count as accepted. If the goal asks to determine or
+measure something, the plan keeps the simulator's experiment, although naming the answer would be enough.
 
 Suite seed 0 is frozen in `open_suite.jsonl`; `python -m evalharness.envs.sciworld.open.generator` rebuilds that file
 (seven minutes of CPU time).
@@ -28,14 +28,14 @@ from evalharness.envs.sciworld.open.shorten import NOISE, Needs, shorten
 from evalharness.envs.sciworld.simulator import Simulator, first_observation, start_score
 
 Answer = Callable[[Sequence[str]], str]
-"""Plays actions in a fresh world and returns the answer to the last one."""
+"""Function that plays actions in a new world and returns the answer to the last action."""
 
 
 def spell_out(plan: Sequence[str], answer: Answer) -> list[str]:
-    """Rewrite every `pour A in B`, the simulator's own form, to `pour A into B`, the prompt's form.
+    """Rewrite every `pour A in B` (the simulator's form) to `pour A into B` (the prompt's form).
 
-    Things are known by their places ("cup in art studio"), so `pour A in B in C` has two readings; the correct one
-    gives the same answer in the world.
+    Names include places ("cup in art studio"), so `pour A in B in C` has two readings. The correct reading gives the
+    same answer in the world.
     """
     spelled: list[str] = []
     for action in plan:
@@ -48,7 +48,7 @@ def spell_out(plan: Sequence[str], answer: Answer) -> list[str]:
 
 
 def _readings(action: str) -> list[str]:
-    """Return the readings with each `in` as the action's, the last first; the action itself if it is no pouring."""
+    """Return the possible readings of `pour`, one for each `in`, the last `in` first. Keep other actions unchanged."""
     if not action.startswith("pour ") or " into " in action:
         return [action]
     places = [match.start() for match in re.finditer(" in ", action)]
@@ -56,11 +56,11 @@ def _readings(action: str) -> list[str]:
 
 
 HARD_BITS = 67.0
-"""Bits of search (`evalharness.envs.difficulty`) of a hard task: 58 tasks, and 56 of the published ones."""
+"""A task is hard from this many bits of search (`evalharness.envs.difficulty`): 58 tasks, and 56 published tasks."""
 
 
 def shape(task: Task) -> str:
-    """Return an open task up to renaming: colours of boxes, letters of unknown substances and planes are only names."""
+    """Return an open task without names: the colours of boxes and the letters of unknown substances and planes."""
     numbers: dict[str, str] = {}
     renamed = _NAME.sub(
         lambda match: numbers.setdefault(match[0].lower(), f"<{len(numbers)}>"),
@@ -85,7 +85,7 @@ FROZEN = Path(__file__).with_name("open_suite.jsonl")
 
 
 def generate(suite_seed: int, kinds: Collection[str] = tuple(QUOTA)) -> Iterator[Task]:
-    """Yield the suite's tasks, numbered as in the whole suite; takes minutes for all kinds."""
+    """Yield the suite's tasks of these kinds, numbered as in the whole suite. All kinds take minutes."""
     simulator, first = Simulator(), 0
     try:
         for kind, quota in QUOTA.items():
@@ -140,13 +140,13 @@ def _bare(kind: str, variation: int, index: int = 0) -> Task:
 
 
 def _start_text(simulator: Simulator, kind: str, variation: int) -> str:
-    """Return a player's first texts: goal and first observation."""
+    """Return the goal and the first observation."""
     simulator.begin(_bare(kind, variation))
     return f"{simulator.task_description()}\n{first_observation(simulator)}"
 
 
 def _accept(simulator: Simulator, kind: str, variation: int, index: int) -> Task | None:
-    """Return the task of a variation if it fits the suite."""
+    """Return the task of a variation; None if it does not fit the suite."""
     bare = _bare(kind, variation, index)
 
     def needs(actions: Sequence[str]) -> int | None:
@@ -174,7 +174,7 @@ def _accept(simulator: Simulator, kind: str, variation: int, index: int) -> Task
 
 
 def _without_noise(gold: Sequence[str], needs: Needs) -> list[str] | None:
-    """Return the gold path up to success, without unnecessary looking; None if it never succeeds."""
+    """Return the gold path up to success, without unnecessary actions that only look; None if it never succeeds."""
     for candidate in ([action for action in gold if not NOISE.fullmatch(action)], gold):
         if (length := needs(candidate)) is not None:
             return list(candidate[:length])

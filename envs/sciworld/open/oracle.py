@@ -1,5 +1,5 @@
-"""Plans that solve a task: stored ones, or the simulator's gold path adapted to the labels. Each is proven by replay:
-an open task's plan once, when its suite is built."""
+"""Find plans that solve a task: stored plans, or the simulator's gold path, adapted to the labels. Every plan is proven
+by replay; for an open task this happens when its suite is built."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from evalharness.envs.sciworld.simulator import Simulator, SimulatorFault
 
 
 class PlayResult(NamedTuple):
-    """Number of actions up to each event, or None."""
+    """Number of actions up to an event; None if the event did not happen."""
 
     success: int | None
-    """The task counts as solved by its suite's rule."""
+    """Actions until the task is solved by its suite's rule."""
     solved: int | None
-    """The simulator's own verdict."""
+    """Actions until the task is solved by the simulator's own verdict."""
 
 
 def play(simulator: Simulator, task: Task, actions: Sequence[str]) -> PlayResult:
-    """Carry out `actions` from the start of `task` until it counts as solved."""
+    """Carry out `actions` from the start of `task` until the task is solved."""
     simulator.begin(task)
     labels = LabelProgress(task.subgoals)
     solved = None
@@ -46,8 +46,8 @@ def play(simulator: Simulator, task: Task, actions: Sequence[str]) -> PlayResult
 
 
 def plan(simulator: Simulator, task: Task) -> list[str]:
-    """Return a plan for `task`, cut where the task is solved; [] if none is known. Leaves `simulator` changed."""
-    if "plan" in task.payload:  # of an open suite: proven when the suite was built
+    """Return a plan that ends with the solution of `task`; [] if none is known. This changes the simulator's state."""
+    if "plan" in task.payload:  # a task of an open suite: its plan was proven when the suite was built
         return list(task.payload["plan"])
     for candidate in _candidates(simulator, task):
         length = play(simulator, task, candidate).success
@@ -66,7 +66,7 @@ def _candidates(simulator: Simulator, task: Task) -> Iterator[Sequence[str]]:
 
 
 def gold_plans(simulator: Simulator, task: Task) -> Iterator[Sequence[str]]:
-    """Yield the simulator's own solution, first unchanged and then adapted to the labels."""
+    """Yield the simulator's own solution: first unchanged, then adapted to the labels."""
     gold = gold_path(simulator, task)
     yield gold
     if task.subgoals:
@@ -74,7 +74,7 @@ def gold_plans(simulator: Simulator, task: Task) -> Iterator[Sequence[str]]:
 
 
 def gold_path(simulator: Simulator, task: Task) -> list[str]:
-    """Return the simulator's own solution of its own task."""
+    """Return the simulator's own solution."""
     simulator.begin(task, gold=True)
     return simulator.gold_path()
 
@@ -85,16 +85,16 @@ def plan_key(task: Task) -> str:
 
 @cache
 def kept_plans() -> Mapping[str, Sequence[str]]:
-    """Return our own plans, by task and variation; made by `benchmarks/sciworld_plans.py`."""
+    """Return our own plans by task and variation; `benchmarks/sciworld_plans.py` makes them."""
     text = files("evalharness.envs.sciworld.open").joinpath("plans.json").read_text(encoding="utf-8")
     plans: dict[str, list[str]] = json.loads(text)
     return plans
 
 
 def fit_to_labels(gold: Sequence[str], subgoals: Sequence[str]) -> list[str]:
-    """Replace the gold path's thing and place by the label's, if the label wants others than the simulator.
+    """Replace things and places in the gold path by those of the labels, if they differ.
 
-    A label names one animal, container or box; the simulator accepts any. The last action is tried once per subgoal.
+    A label names one animal, container or box, but the simulator accepts any. Try the last action for each subgoal.
     """
     wanted = [action for action in map(_action_for, subgoals) if action is not None]
     fitted = list(gold)
@@ -125,7 +125,7 @@ def _containers(gold: Sequence[str], wanted: Sequence[str]) -> dict[str, str]:
 
 
 def _action_for(subgoal: str) -> str | None:
-    """Return the action whose answer is the labelled sentence, if that is clear."""
+    """Return the action whose answer is the sentence of a label; None if it is not clear."""
     text = subgoal.rstrip(".")
     for pattern, action in (
         (r"You focus on the (.+?)( egg)?", r"focus on \1"),

@@ -1,4 +1,4 @@
-"""Shorten a plan by omitting actions and playing it again. Pure: the world is a function."""
+"""Shorten a plan: omit actions and play it again. The world is a function argument."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Sequence
 
 Needs = Callable[[Sequence[str]], int | None]
-"""Plays actions in a fresh world and returns how many of them, from the start, were needed to reach the goal; None if
-it was not reached."""
+"""Function that plays actions in a new world and returns the number of actions until the goal was reached; None if it
+was not reached."""
 
 NOISE = re.compile(r"open .*door.*|look around|inventory|task|(look at|look in|examine) .*")
-"""Actions that are frequent in the simulator's own plans and nearly always unnecessary."""
+"""Actions that are frequent in the simulator's own plans, but nearly always unnecessary."""
 
 _WAITS = re.compile(r"wait1?")
 # In the simulator's own plans most of these only look, or open doors that are already open.
@@ -25,13 +25,13 @@ _SUSPECTS = (
 
 
 _MOST_REPLAYS = 400
-"""Largest number of replays of one plan."""
+"""Maximum number of replays of one plan."""
 
 
 def shorten(plan: Sequence[str], needs: Needs) -> list[str]:
-    """Return a plan no longer than `plan` in which no single action can be omitted, after at most `_MOST_REPLAYS`.
+    """Omit actions until no single action can be omitted, or until `_MOST_REPLAYS` replays were made.
 
-    Raises ValueError if `plan` itself does not reach the goal.
+    Raise ValueError if `plan` itself does not reach the goal.
     """
     attempts = 0
 
@@ -67,7 +67,7 @@ def shorten(plan: Sequence[str], needs: Needs) -> list[str]:
 
 
 def _longer_waits(plan: list[str], attempt: Callable[[list[str]], list[str] | None]) -> list[str]:
-    """Replace runs of watching and of single ticks by one `wait`, which is ten ticks."""
+    """Replace several actions that watch or wait for one tick by one `wait`, which waits for ten ticks."""
     idle = re.compile(r"wait1|look around|(look at|look in|examine|use thermometer) .*")
     best, start = plan, 0
     while start < len(best):

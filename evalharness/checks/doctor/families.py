@@ -17,7 +17,7 @@ from evalharness.models.event_loop import run_to_end
 from evalharness.play.workers.process import RemoteEnvironment, WorkerProcess
 
 USUAL_SUITES = ("agentboard", "open")
-"""Of a family that cannot be imported."""
+"""Suites to report for a family that cannot be imported."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class SuiteProbe:
     expected: int
     plays: bool
     problem: str | None
-    """Why it does not play, or what is wrong with its data although it plays."""
+    """Reason why the suite cannot be played, or a problem of its data."""
     fix: str | None
 
 
@@ -46,12 +46,12 @@ class FamilyProbe:
 
 
 def probe_families(data: Path, families: Sequence[str] | None = None) -> list[FamilyProbe]:
-    """Probe the named families, or all installed ones, sorted."""
+    """Probe the named families, or all installed families, sorted by name."""
     if families is None:
         families = sorted(point.name for point in entry_points(group="evalharness.environments"))
     log = logging.getLogger("evalharness")
     level = log.level
-    log.setLevel(logging.ERROR)  # a worker that dies is a finding, and no other one takes its place
+    log.setLevel(logging.ERROR)  # a worker's death is a finding here, so do not log it
     try:
         return run_to_end(_probe_all(families, data))
     finally:
@@ -65,7 +65,7 @@ async def _probe_all(families: Sequence[str], data: Path) -> list[FamilyProbe]:
 async def _probe(family: str, data: Path) -> FamilyProbe:
     try:
         spec = specs()[family]
-    except Exception as error:  # whatever the import of an environment raises
+    except Exception as error:  # importing an environment can raise any error
         problem = f"{type(error).__name__}: {error}"
         suites = [SuiteProbe(suite, 0, 0, plays=False, problem=problem, fix=None) for suite in USUAL_SUITES]
     else:
@@ -88,12 +88,12 @@ async def _probe_suite(spec: EnvSpec, suite: Suite, data: Path) -> SuiteProbe:
             problem = "it has no tasks"
     except MissingDataError as error:
         problem, missing = str(error), True
-    except Exception as error:  # whatever a simulator raises
+    except Exception as error:  # a simulator can raise any error
         problem = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
     finally:
         await worker.close()
     plays = problem is None
-    # Also if it plays: a changed label file makes the same number of other tasks.
+    # Check the data even if the suite plays: a changed label file gives the same number of different tasks.
     if (suite == "agentboard" or missing) and (trouble := _data_problem(spec.family, data)):
         problem, fix = trouble, "evalharness data import DIR"
     return SuiteProbe(suite, len(tasks), spec.suites.expected.get(suite, 0), plays, problem, fix)

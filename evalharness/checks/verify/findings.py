@@ -1,4 +1,4 @@
-"""Contradictions in a run folder: values that do not follow from its actions."""
+"""Define findings: values in a run folder that do not follow from its actions."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ Kind = Literal[
     "table",
     "option",
 ]
-"""`missing`: an episode of the run is not there; `added`: an episode does not belong to the run; `reply`: an action or
+"""`missing`: an episode of the run is missing; `added`: an episode does not belong to the run; `reply`: an action or
 thought differs from its reply; `replay`: the environment answers differently; `score`: the episode's outcome differs;
 `option`: the run's options exclude these turns or files."""
 _SHOWN = 120
-"""Characters of a value that are shown."""
+"""Maximum length of a value in a message."""
 
 
 @dataclass(frozen=True)
 class Finding:
     kind: Kind
     where: str
-    """`babyai/open/003, sample 0, turn 5`, or a key of a file."""
+    """For example `babyai/open/003, sample 0, turn 5`, or a key of a file."""
     what: str
     recorded: Any = None
     found: Any = None
@@ -62,25 +62,25 @@ class FolderCheck:
     seconds: float
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
-    """What could not be checked, or explains a difference; none of it counts against the run."""
+    """Notes on facts that could not be checked or that explain a difference; they do not count against the run."""
     failures: tuple[str, ...] = ()
     """Episodes that could not be replayed because a simulator failed here."""
 
     @property
     def verified(self) -> bool:
-        """Return whether every number follows from the actions."""
+        """Whether every number follows from the actions."""
         return not self.findings and not self.failures
 
     def to_json(self) -> dict[str, Any]:
         return {"verified": self.verified} | asdict(self) | {"folder": str(self.folder)}
 
 
-def same(recorded: Any, found: Any) -> bool:
-    """Return whether the values are equal, up to the rounding of another order of summation."""
+def is_same(recorded: Any, found: Any) -> bool:
+    """Return whether the values are equal, except for rounding errors."""
     if isinstance(recorded, bool) or isinstance(found, bool):
         return recorded is found
     if isinstance(recorded, int | float) and isinstance(found, int | float):
         return isclose(recorded, found, rel_tol=1e-9, abs_tol=1e-9)
     if isinstance(recorded, Sequence) and isinstance(found, Sequence) and not isinstance(recorded, str):
-        return len(recorded) == len(found) and all(map(same, recorded, found))
+        return len(recorded) == len(found) and all(map(is_same, recorded, found))
     return bool(recorded == found)

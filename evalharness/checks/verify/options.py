@@ -1,8 +1,8 @@
-"""Compare a run's claims about how it was played with the rest of its folder.
+"""Compare a run's statements about its model and options with the rest of its folder.
 
-A replay cannot show which model answered or how it was asked. But several places in a folder state it, and here they
-must agree. If somebody changed all these places in the same way, this check finds nothing; tables mark values that
-could not be verified by replay.
+A replay cannot show which model answered or which requests it got. But several files of the folder state it, and this
+check requires that they agree. If somebody has changed all these files in the same way, the check finds nothing; tables
+mark facts that a replay cannot verify.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import yaml
 
 from evalharness.base.settings import escape_variables
 from evalharness.base.yaml_lines import read_yaml, syntax_problem
-from evalharness.checks.verify.findings import Finding, same
+from evalharness.checks.verify.findings import Finding, is_same
 from evalharness.config import EXTERNAL, OPTIONS, SAMPLING, is_scripted
 from evalharness.config.policy import display_name
 from evalharness.envs.base import MAX_TURNS, EnvSpec
@@ -29,7 +29,7 @@ _OF_MODELS = ("system", "shots", *SAMPLING)
 
 
 def manifest_findings(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[Finding]:
-    """Return names, prompts and recorded requests that do not follow from the run's configuration."""
+    """Return findings about names, prompts and requests that do not follow from the run's configuration."""
     identity = manifest.identity
     config, model = manifest.options, identity.model
     wanted: dict[str, Any] = {
@@ -49,7 +49,7 @@ def manifest_findings(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[
             "manifest", f"manifest.json, {key}", "not that of its configuration", stated[key], wanted[key]
         )
         for key in wanted
-        if not same(stated[key], wanted[key])
+        if not is_same(stated[key], wanted[key])
     ]
     if Adaptation.of(config) != Adaptation():
         what = "that of the prompt without its system message and --shots"
@@ -61,7 +61,7 @@ def manifest_findings(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[
         for asked in start.requests:
             sent = sent if isinstance(sent := asked.get("sampling"), dict) else {}
             for name in SAMPLING:
-                if name in sent and config.get(name) is not None and not same(sent[name], config[name]):
+                if name in sent and config.get(name) is not None and not is_same(sent[name], config[name]):
                     what = "another one than was sent to the server"
                     findings.append(
                         Finding("manifest", f"manifest.json, {name}", what, config[name], sent[name])
@@ -70,7 +70,7 @@ def manifest_findings(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[
 
 
 def _with_our_prompts(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[str]:
-    """Return the families whose prompts have the hashes of our unchanged ones."""
+    """Return the families whose prompts have the hashes of our unchanged prompt files."""
     return [
         family
         for family, sha in sorted(manifest.identity.prompts_sha256.items())
@@ -79,26 +79,26 @@ def _with_our_prompts(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[
 
 
 def _options(path: Path) -> Mapping[str, Any] | str | None:
-    """Return the options of `config.yaml`, or a text that says why they cannot be read; None without the file."""
+    """Return the options of `config.yaml`, or the reason why they cannot be read; None if there is no such file."""
     try:
-        said = read_yaml(path)
+        options = read_yaml(path)
     except FileNotFoundError:
         return None
     except (OSError, yaml.YAMLError) as error:
         return f"not readable ({syntax_problem(error)[:200]})"
-    return said if isinstance(said, dict) else "it holds no options"
+    return options if isinstance(options, dict) else "it contains no options"
 
 
 def config_findings(folder: Path, manifest: Manifest) -> list[Finding]:
     """Compare `config.yaml`, if it exists, with the configuration in the manifest."""
-    said = _options(folder / CONFIG)
-    if said is None:
+    options = _options(folder / CONFIG)
+    if options is None:
         return []
-    if isinstance(said, str):
-        return [Finding("option", CONFIG, said)]
+    if isinstance(options, str):
+        return [Finding("option", CONFIG, options)]
     config = manifest.options
     findings = []
-    first = said.get("model")
+    first = options.get("model")
     first = str(first[0] if isinstance(first, list) and first else first)
     model = "endpoint" if first.startswith(("http://", "https://")) else first
     if model != escape_variables(str(config.get("model"))):
@@ -106,42 +106,43 @@ def config_findings(folder: Path, manifest: Manifest) -> list[Finding]:
     for name in _ALWAYS if is_scripted(str(config.get("model"))) else dict.fromkeys((*_ALWAYS, *_OF_MODELS)):
         default = MAX_TURNS if name == "max_turns" else OPTIONS[name].default
         recorded = config.get(name, default)
-        if name not in said and recorded is None:
+        if name not in options and recorded is None:
             continue  # not set, or left to the model
-        if not same(escape_variables(recorded), found := said.get(name, default)):
+        if not is_same(escape_variables(recorded), found := options.get(name, default)):
             findings.append(Finding("option", f"{CONFIG}, {name}", "another one", recorded, found))
     return findings
 
 
 def config_notes(folder: Path, manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[str]:
-    """Prompts are known only by their hash; a copy of ours, given as the user's own, has the hash of ours."""
-    said = _options(folder / CONFIG)
+    """Return a note if the user's own prompt files have the hashes of ours: they may be copies."""
+    options = _options(folder / CONFIG)
     ours = [specs[family].title for family in _with_our_prompts(manifest, specs)]
-    if isinstance(said, Mapping) and said.get("prompts") and ours:
+    if isinstance(options, Mapping) and options.get("prompts") and ours:
         return [
-            f"{CONFIG} names prompt files of its own, and the hashes are those of ours: {', '.join(ours)}"
+            f"{CONFIG} names the user's own prompt files, but they have the hashes of ours: {', '.join(ours)}"
         ]
     return []
 
 
 def turn_findings(episode: Episode, config: Mapping[str, Any]) -> list[Finding]:
-    """Return turns that the run's options exclude, and times that do not fit these turns: some were cut off."""
+    """Return findings about turns that the run's options exclude, and about times that do not fit the turns (if turns
+    were removed)."""
     where = f"{episode.task_id}, sample {episode.sample}"
     findings = []
     scripted, limit = is_scripted(str(config.get("model"))), config.get("max_tokens")
     for turn in episode.turns:
         if scripted and (turn.prompt_tokens or turn.completion_tokens):
-            what = f"a model's reply, and {config['model']} asks none"
+            what = f"a model's reply, but {config['model']} asks no model"
             findings.append(Finding("option", f"{where}, turn {turn.turn}", what))
             break
         if limit is not None and (turn.completion_tokens or 0) > limit:
-            what = "tokens of a reply, more than the run allowed"
+            what = "more tokens in a reply than the run allows"
             findings.append(
                 Finding("option", f"{where}, turn {turn.turn}", what, turn.completion_tokens, limit)
             )
             break
     spent = sum(turn.policy_s for turn in episode.all_turns)
-    if not same(episode.policy_s, spent):
+    if not is_same(episode.policy_s, spent):
         findings.append(
             Finding("option", where, "seconds of its turns at the policy", episode.policy_s, spent)
         )

@@ -1,4 +1,4 @@
-"""Replay one episode's actions and compare everything that was recorded."""
+"""Replay one episode's actions, and compare the results with the record."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from evalharness.agents.guard import AgentFaultError
 from evalharness.agents.registry import ChosenAgent
-from evalharness.checks.verify.findings import Finding, Kind, same
+from evalharness.checks.verify.findings import Finding, Kind, is_same
 from evalharness.envs.base import Task
 from evalharness.models.base import Environment
 from evalharness.protocol import react
@@ -27,16 +27,16 @@ class ReplayRules:
     agent: ChosenAgent | None
     """None: the run's agent is not installed, so its replies are not read again."""
     prompt: PromptFile | None
-    """Prompt of the episode's kind, in its words; None if no prompt file with that hash exists."""
+    """Prompt for the episode's kind and perturbation; None if no prompt file has its hash."""
     keep_thinking: bool
     has_text: bool
-    """The folder holds the model's replies, not only the actions read from them."""
+    """Whether the folder contains the model's replies, not only the actions."""
     scripted: bool
-    """The policy is no model, so it may stop at any time."""
+    """Whether the policy is a script, which may stop at any time."""
 
 
 class _Notes:
-    """The findings of one episode. After the first turn with a difference, further turns would only repeat it."""
+    """Collects the findings of one episode. Turns after the first different turn are left out: they would repeat it."""
 
     def __init__(self, episode: Episode) -> None:
         self.where = f"{episode.task_id}, sample {episode.sample}"
@@ -44,11 +44,11 @@ class _Notes:
         self._differing_turn: int | None = None
 
     def differ(self, kind: Kind, what: str, recorded: Any, found: Any) -> None:
-        if not same(recorded, found):
+        if not is_same(recorded, found):
             self.findings.append(Finding(kind, self.where, what, recorded, found))
 
     def turn(self, number: int, kind: Kind, what: str, recorded: Any = None, found: Any = None) -> None:
-        if (recorded is None and found is None) or not same(recorded, found):
+        if (recorded is None and found is None) or not is_same(recorded, found):
             if self._differing_turn not in (None, number):
                 return
             self._differing_turn = number
@@ -61,9 +61,9 @@ _NO_PROMPT = PromptFile(environment="", system="", instruction="", format_rules=
 def _read_again(
     episode: Episode, surface: PlayedSurface, how: ReplayRules
 ) -> Iterator[tuple[ParsedReply, str, bool]]:
-    """For each turn, yield how the run's agent parses the reply, the correction message (if the reply has no action),
-    and whether the messages sent differ from the recorded ones. Raises ValueError for an impossible reply, and
-    AgentFaultError."""
+    """Yield for each turn: the parsed reply, the correction message (if the reply has no action), and whether the
+    messages differ from the recorded ones. Raise ValueError for an impossible reply, AgentFaultError if the agent
+    fails."""
     if how.agent is not None and how.has_text:
         start = episode_start(
             episode,
@@ -73,12 +73,12 @@ def _read_again(
             keep_thinking=how.keep_thinking,
         )
         for made in rebuild(how.agent.make(), start, episode, compare=how.prompt is not None):
-            yield made.parsed, made.correction, how.prompt is not None and made.sent_otherwise
+            yield made.parsed, made.correction, how.prompt is not None and made.has_other_messages
         return
     for turn in episode.turns:
         errors = tuple(map(FormatError, turn.format_errors))
         parsed = ParsedReply(turn.thought, turn.action, "", errors)
-        # With replies but without the agent, its corrections are unknown.
+        # If the agent is not installed, its corrections are unknown, so take them from the record.
         yield parsed, turn.observation if how.has_text else react.correction(parsed), False
 
 
@@ -101,9 +101,9 @@ async def _replay_trial(
 async def replay(
     recorded: Episode, task: Task, environment: Environment, surface: PlayedSurface, how: ReplayRules
 ) -> tuple[Episode, Sequence[Finding]]:
-    """Return the replayed episode, and the differences from the recorded one.
+    """Return the replayed episode, and its differences from the record.
 
-    Infrastructure errors are passed on: the caller tries again.
+    Infrastructure errors are passed to the caller, who tries again.
     """
     notes, surface = _Notes(recorded), surface.for_game(task.words)
     for number, trial in enumerate(recorded.earlier, 1):
@@ -123,14 +123,14 @@ async def replay(
             break
         notes.turn(position, "replay", "its number", turn.turn, position)
         try:
-            parsed, correction, sent_otherwise = next(reading)
+            parsed, correction, has_other_messages = next(reading)
         except (ValueError, LookupError, StopIteration, AgentFaultError) as error:
             why = str(error) if isinstance(error, NotRebuiltError | AgentFaultError) else ""
             found = why or f"no reply has the format errors {', '.join(turn.format_errors)}"
             notes.turn(position, "reply", found)
             break
-        if sent_otherwise:
-            notes.turn(position, "reply", "the messages that were sent for it are others")
+        if has_other_messages:
+            notes.turn(position, "reply", "the recorded messages differ from those of the agent")
         notes.turn(position, "reply", "the reply's action", [turn.action], [parsed.action])
         notes.turn(position, "reply", "the reply's thought", [turn.thought], [parsed.thought])
         notes.turn(
@@ -179,7 +179,7 @@ async def replay(
     for name in sorted({*recorded.figures, *played.figures}):
         notes.differ("score", name, recorded.figures.get(name), played.figures.get(name))
     if played.ended_by == "policy_stopped" and not how.scripted:
-        what = f"it stops at turn {len(turns)} of {how.max_turns}, and nothing had ended it"
+        what = f"it stops at turn {len(turns)} of {how.max_turns} without a reason"
         notes.findings.append(Finding("replay", notes.where, what))
     return played, notes.findings
 
@@ -187,10 +187,10 @@ async def replay(
 def _ended_by(
     recorded: Episode, turns: Sequence[Turn], terminated: bool, info: dict[str, Any], how: ReplayRules
 ) -> EndedBy:
-    """Only the model's server can report a full context or a filter; actions cannot show them."""
+    """Return how the episode ended. Take a full context or a content filter from the record: actions cannot show it."""
     if terminated:
         return ended_by_environment(info)
     if len(turns) >= how.max_turns:
         return "turn_limit"
-    said = ("context_full", "content_filter")
-    return recorded.ended_by if recorded.ended_by in said else "policy_stopped"
+    only_recorded = ("context_full", "content_filter")
+    return recorded.ended_by if recorded.ended_by in only_recorded else "policy_stopped"

@@ -1,4 +1,4 @@
-"""The result of `evalharness verify` as text."""
+"""Print the result of `evalharness verify`."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from evalharness.base.text import duration, printable
 from evalharness.checks.verify.findings import Finding, FolderCheck
 
 _KINDS = {
-    "manifest": "the manifest says something else than its own configuration",
+    "manifest": "values of the manifest that contradict its configuration",
     "missing": "episodes are missing",
-    "added": "episodes that the run does not have",
-    "repeated": "episodes that are there twice",
-    "damaged": "lines that are no record",
+    "added": "episodes that do not belong to the run",
+    "repeated": "episodes that are stored twice",
+    "damaged": "lines that are not valid records",
     "task": "records that do not fit their task",
     "reply": "turns that do not fit their reply",
-    "replay": "turns that the environment answers otherwise",
-    "score": "outcomes that the actions do not have",
-    "summary": "numbers of summary.json that the episodes do not make",
-    "table": "tables that do not hold the episodes",
-    "option": "turns and files that say otherwise than the run's options",
+    "replay": "turns in which the environment answers differently",
+    "score": "outcomes that do not follow from the actions",
+    "summary": "numbers of summary.json that do not follow from the episodes",
+    "table": "values in tables that differ from the episodes",
+    "option": "turns and files that contradict the run's options",
 }
 
 
@@ -32,7 +32,7 @@ def _line(console: Console, text: str, style: str | None = None) -> None:
 
 
 def print_verdict(console: Console, verdict: FolderCheck, *, most: int) -> None:
-    """`most`: largest number of findings of one kind that are shown."""
+    """Print the result. `most`: maximum number of findings of each kind to print."""
     played = f"{verdict.episodes} episodes and {verdict.turns} turns replayed in {duration(verdict.seconds)}"
     if verdict.verified:
         _line(console, f"{verdict.folder}: verified; {played}, every number follows from the actions", "bold")

@@ -1,4 +1,4 @@
-"""Recompute the numbers made from episodes: `summary.json` and the two tables."""
+"""Recompute `summary.json` and the two tables from the episodes, and compare them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from evalharness.base.errors import UserError
 from evalharness.base.reading import read_bytes, read_object
 from evalharness.base.version import __version__
-from evalharness.checks.verify.findings import Finding, same
+from evalharness.checks.verify.findings import Finding, is_same
 from evalharness.records.episode import Episode
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import SUMMARY
@@ -27,7 +27,7 @@ TABLES = ("episodes.parquet", "turns.parquet")
 def summary_findings(
     folder: Path, manifest: Manifest, scores: Sequence[EpisodeScore]
 ) -> tuple[list[Finding], list[str]]:
-    """Return (findings, notes): compare `summary.json` with the summary of the replayed episodes."""
+    """Compare `summary.json` with the summary of the replayed episodes. Return (findings, notes)."""
     path = folder / SUMMARY
     try:
         stored = read_object(read_bytes(path))
@@ -38,7 +38,7 @@ def summary_findings(
     again = json.loads(json.dumps(summary_of(folder, manifest, scores).to_json()))
     from_replies = {"format_trouble", "refused_actions", "template_tokens", "unknown_marks"}
     ignored = {"run", "cost", "outside", "made_from", *from_replies, *Timing.model_fields}
-    # Ignore the folder's place, times, and figures of replies: they cannot be computed from actions.
+    # Ignore the folder's path, times, and warnings about replies: they cannot be computed from actions.
     kept = [{key: value for key, value in each.items() if key not in ignored} for each in (stored, again)]
     return list(_differences(*kept, prefix="", older=_is_older(manifest))), []
 
@@ -51,8 +51,8 @@ def _is_older(manifest: Manifest) -> bool:
 def _differences(
     stored: Mapping[str, Any], again: Mapping[str, Any], *, prefix: str, older: bool
 ) -> Iterator[Finding]:
-    """`older`: another version wrote it, so unknown keys are possible. A missing number claims nothing, and may be
-    newer than the summary; families are not keys of a version."""
+    """Yield a finding for each number that differs. Skip a number that the stored summary lacks: it claims nothing.
+    `older`: another version wrote the summary, so also skip keys that this version lacks, except for families."""
     for key in sorted(stored.keys() | again.keys()):
         unknown = key not in stored or (older and key not in again)
         if unknown and prefix != "families.":
@@ -60,12 +60,12 @@ def _differences(
         one, other = stored.get(key), again.get(key)
         if isinstance(one, Mapping) and isinstance(other, Mapping):
             yield from _differences(one, other, prefix=f"{prefix}{key}.", older=older)
-        elif not same(one, other):
+        elif not is_same(one, other):
             yield Finding("summary", f"{SUMMARY}, {prefix}{key}", "another number", one, other)
 
 
 def _brief(value: Any) -> Any:
-    """Return the value, or for a long text its beginning, length and SHA-256: tables hold every observation."""
+    """Return the value; for a long text return its beginning, length and SHA-256, which need less memory."""
     if isinstance(value, str) and len(value) > _SHORT:
         digest = hashlib.sha256(value.encode(errors="replace")).hexdigest()
         return f"{value[:20]}... ({len(value)} characters, SHA-256 {digest})"
@@ -73,11 +73,11 @@ def _brief(value: Any) -> Any:
 
 
 class Tables:
-    """The tables `episodes.parquet` and `turns.parquet` of a folder, if they exist."""
+    """Compares the tables `episodes.parquet` and `turns.parquet` of a folder, if they exist, with the episodes."""
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self._older = _is_older(manifest)
-        self._of_run = {"model": manifest.shown_name, "perturbation": manifest.config.perturb}
+        self._of_run = {"model": manifest.display_name, "perturbation": manifest.config.perturb}
         self.findings: list[Finding] = []
         self._rows: dict[str, dict[Any, dict[str, Any]]] = {}
         for name, key in ((TABLES[0], ("task_id", "sample")), (TABLES[1], ("task_id", "sample", "turn"))):
@@ -111,7 +111,7 @@ class Tables:
         key = (episode.task_id, episode.sample)
         try:
             whole, turns = (recorded_rows if self._older else rows_of)(episode)
-        except UserError:  # an unknown perturbation, which is already a finding
+        except UserError:  # the perturbation is unknown; a finding reports that already
             whole, turns = recorded_rows(episode)
         self._take(TABLES[0], key, whole | self._of_run)
         for turn in turns:
@@ -125,16 +125,16 @@ class Tables:
         if row is None:
             self.findings.append(Finding("table", where, "no row"))
             return
-        # A column that one side lacks is of another version.
+        # Skip columns that one side lacks: another version wrote the table.
         for column in (column for column in wanted if column in row):
-            if not same(row[column], _brief(wanted[column])):
+            if not is_same(row[column], _brief(wanted[column])):
                 self.findings.append(Finding("table", where, column, row[column], _brief(wanted[column])))
 
     def end(self) -> list[Finding]:
-        """Return all findings after the last episode was checked."""
+        """Return all findings, after the last episode was checked."""
         for name, rows in self._rows.items():
             if rows:
                 count = f"{len(rows)} row{'s' if len(rows) > 1 else ''}"
-                text = f"{count} of no episode, the first of {min(map(str, rows))}"
+                text = f"{count} without an episode, the first one of {min(map(str, rows))}"
                 self.findings.append(Finding("table", name, text))
         return self.findings

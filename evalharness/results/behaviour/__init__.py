@@ -1,5 +1,5 @@
-"""What a policy does beside scoring: errors, getting stuck, recovering, exploring. Formulas: docs/behaviour.md.
+"""Measure the behaviour of a policy: errors, loops, recovery, exploration. Formulas: docs/behaviour.md.
 
-`turns` reads one episode turn by turn, `figures` defines each figure as a ratio of two counts, `rows` turns stored runs
-into rows with intervals, and two runs into differences. A run needs only the first two, and not numpy.
+`turns` reads one episode turn by turn. `figures` defines each figure as a ratio of two counts. `rows` computes figures
+with intervals from stored runs, and the differences of two runs. Playing a run needs only `turns` and `figures`.
 """

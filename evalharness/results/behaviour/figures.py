@@ -1,4 +1,4 @@
-"""The figures: each is a sum of counts over a sum of counts. docs/behaviour.md has the formulas. Pure."""
+"""Define the behaviour figures. Each figure is a sum of counts divided by a sum of counts (docs/behaviour.md)."""
 
 from __future__ import annotations
 
@@ -15,26 +15,25 @@ if TYPE_CHECKING:
     from evalharness.records.episode import Episode
 
 RECOVERY_TURNS = 3
-"""Turns after an error within which progress counts as recovered."""
+"""Progress within so many turns after an error counts as recovery."""
 RUN_LENGTHS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 10), (11, None))
-"""The bins of the distribution of error runs, ends included."""
+"""Bins (shortest, longest) of the length of error runs. An error run is a sequence of error turns."""
 
 Ratio = tuple[float, float]
-"""(what is counted, of how many)"""
+"""(numerator, denominator)"""
 
 
 @dataclass(frozen=True)
-class Read:
+class EpisodeFacts:
     """An episode with the facts of its turns."""
 
     episode: Episode
     turns: Sequence[TurnFacts]
     max_turns: int = MAX_TURNS
-    """Of the run: the turn that an episode without any progress counts as its first."""
+    """The run's turn limit. An episode without progress counts this turn as its first turn with progress."""
     tells_stop: bool = True
-    """Whether the server says which stop sequence ended a reply. If the server does not say so, we cannot know whether
-    the model was about to write an observation when the stop sequence ended the reply; that error is not counted, and
-    its rate is left out of the table."""
+    """Whether the server reports which stop sequence ended a reply. If not, nobody can know whether the model was about
+    to invent an observation. Then this error is not counted, and its rate is left out of the table."""
 
     @cached_property
     def error_runs(self) -> list[int]:
@@ -46,7 +45,7 @@ class Read:
 
     @cached_property
     def first_progress(self) -> int | None:
-        """The first turn that made progress, from 1."""
+        """Number of the first turn that made progress; turns count from 1."""
         return next((i for i, turn in enumerate(self.turns, 1) if turn.progressed), None)
 
     @cached_property
@@ -61,33 +60,33 @@ class Read:
         return len({turn.observation for turn in self.episode.turns})
 
     def no_effect_turns(self) -> int | None:
-        """None if the environment does not report it."""
+        """Return None if the environment does not report turns without effect."""
         reported = [turn.no_effect for turn in self.episode.turns if turn.no_effect is not None]
         return sum(reported) if reported else None
 
     def distinct_places(self) -> int | None:
-        """None if the environment does not report the agent's place."""
+        """Return None if the environment does not report the agent's place."""
         places = {turn.place for turn in self.turns} - {None}
         return len(places) or None
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A named ratio of two counts of an episode, summed over episodes before they are divided."""
+    """A named ratio of two counts. Both counts are summed over episodes before the division."""
 
     name: str
     title: str
-    """At most 28 characters: a line of a table."""
+    """At most 28 characters, so that it fits into a row of a table."""
     per: str
-    """What is counted below the line: rows' `n` is the number of these."""
-    count: Callable[[Read], Ratio]
+    """Name of the items that the denominator counts; `n` of a row is the number of these items."""
+    count: Callable[[EpisodeFacts], Ratio]
     share: bool = True
-    """A fraction 0..1; else a mean."""
+    """Whether the figure is a fraction 0..1; otherwise it is a mean."""
     is_length: bool = False
-    """The mean of whole numbers of turns from 1 to the turn limit."""
+    """Whether the figure is a mean length in turns, from 1 to the turn limit."""
 
 
-def _turns(read: Read, counted: int) -> Ratio:
+def _turns(read: EpisodeFacts, counted: int) -> Ratio:
     return counted, len(read.turns)
 
 
@@ -100,18 +99,18 @@ def _format_error(kind: FormatError) -> Figure:
     )
 
 
-def _kind(read: Read, kind: FormatError) -> Ratio:
+def _kind(read: EpisodeFacts, kind: FormatError) -> Ratio:
     if kind == FormatError.INVENTED_OBSERVATION and not read.tells_stop:
         return 0, 0
     return _turns(read, sum(kind in turn.format_errors for turn in read.episode.turns))
 
 
-def _invalid(read: Read) -> Ratio:
+def _invalid(read: EpisodeFacts) -> Ratio:
     spoken = [turn for turn in read.episode.turns if turn.action is not None]
     return sum(not turn.valid for turn in spoken), len(spoken)
 
 
-def _no_effect(read: Read) -> Ratio:
+def _no_effect(read: EpisodeFacts) -> Ratio:
     reported = [turn.no_effect for turn in read.episode.turns if turn.valid and turn.no_effect is not None]
     return sum(reported), len(reported)
 
@@ -121,13 +120,13 @@ def _error_runs(low: int, high: int | None) -> Figure:
     title = f"{low}" if low == high else f"{low}-{high}" if high else f"{low} or more"
     title += " turn" if high == 1 else " turns"
 
-    def count(read: Read) -> Ratio:
+    def count(read: EpisodeFacts) -> Ratio:
         return sum(low <= n and (high is None or n <= high) for n in read.error_runs), len(read.error_runs)
 
     return Figure(f"error_runs_of_{name}", f"  of {title}", "error runs", count)
 
 
-def _recovery(name: str, title: str, recovered: Callable[[Read, int], bool]) -> Figure:
+def _recovery(name: str, title: str, recovered: Callable[[EpisodeFacts, int], bool]) -> Figure:
     return Figure(
         f"recovery_{name}",
         title,
@@ -136,34 +135,34 @@ def _recovery(name: str, title: str, recovered: Callable[[Read, int], bool]) -> 
     )
 
 
-def _is_different(read: Read, i: int) -> bool:
+def _is_different(read: EpisodeFacts, i: int) -> bool:
     steps = moves(read.episode)
     return steps[i][1] != steps[i - 1][1]
 
 
-def _progresses(read: Read, i: int) -> bool:
+def _progresses(read: EpisodeFacts, i: int) -> bool:
     return any(turn.progressed for turn in read.turns[i : i + RECOVERY_TURNS])
 
 
-def _per_place(read: Read) -> Ratio:
+def _per_place(read: EpisodeFacts) -> Ratio:
     places = read.distinct_places()
     return (0, 0) if places is None else (places, len(read.turns))
 
 
-def _first_progress(read: Read) -> Ratio:
+def _first_progress(read: EpisodeFacts) -> Ratio:
     return read.first_progress or read.max_turns, 1
 
 
-def _consistency(read: Read) -> Ratio:
+def _consistency(read: EpisodeFacts) -> Ratio:
     measured = [turn.names_arguments for turn in read.turns if turn.names_arguments is not None]
     return sum(measured), len(measured)
 
 
-def _novelty(read: Read) -> Ratio:
+def _novelty(read: EpisodeFacts) -> Ratio:
     return sum(t.new_word_runs for t in read.turns), sum(t.word_runs for t in read.turns)
 
 
-def _length(read: Read) -> Ratio:
+def _length(read: EpisodeFacts) -> Ratio:
     return sum(turn.words for turn in read.turns), sum(turn.words > 0 for turn in read.turns)
 
 
@@ -211,13 +210,13 @@ FIGURES: tuple[Figure, ...] = (
 )  # fmt: skip
 
 
-def count_all(read: Read) -> list[Ratio]:
-    """Both counts of every figure, in the order of `FIGURES`."""
+def count_all(read: EpisodeFacts) -> list[Ratio]:
+    """Return both counts of every figure, in the order of `FIGURES`."""
     return [figure.count(read) for figure in FIGURES]
 
 
-def episode_columns(read: Read) -> dict[str, Any]:
-    """What `episodes.parquet` holds of an episode's behaviour."""
+def episode_columns(read: EpisodeFacts) -> dict[str, Any]:
+    """Return the behaviour columns of the episode's row in `episodes.parquet`."""
     return {
         "error_turns": sum(turn.error for turn in read.turns),
         "longest_error_run": max(read.error_runs, default=0),

@@ -1,4 +1,4 @@
-"""Stored runs -> behaviour figures with intervals; two runs -> their differences."""
+"""Compute behaviour figures with intervals from a stored run, and the differences between two runs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from evalharness.base.errors import UserError
 from evalharness.records.episode import Episode
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import read_episodes, read_manifest
-from evalharness.results.behaviour.figures import FIGURES, Figure, Read, count_all
+from evalharness.results.behaviour.figures import FIGURES, EpisodeFacts, Figure, count_all
 from evalharness.results.behaviour.turns import action_reader, read_turns
 from evalharness.results.scored_run import common_tasks, require_same_turns
 
 ALL = "all"
-"""The family of rows over all families together."""
+"""Value of `family` in rows that cover all families."""
 SCHEMA = 1
 
 Counts = NDArray[np.float64]
@@ -77,7 +77,7 @@ class RunBehaviour:
         return int(self.manifest.config.max_turns)
 
     def short_title(self, family: str) -> str:
-        """For a narrow column, as the installed environment says; the recorded title's beginning for another."""
+        """Return the family's title for a narrow column; the first 4 letters if the environment is not installed."""
         from evalharness.envs import specs
 
         spec = specs().get(family)
@@ -88,40 +88,40 @@ class RunBehaviour:
         return [np.stack(list(self.tasks[f].values())) for f in families]
 
 
-class Behaving:
-    """The behaviour of a run, counted as somebody reads its episodes."""
+class BehaviourCounter:
+    """Counts the behaviour in a run's episodes; the caller adds one episode after the other."""
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
         self.manifest = manifest
         self._limits = manifest.turn_limits
         self._tells_stop = manifest.tells_stop
-        self._found: dict[str, dict[str, Counts]] = {}
+        self._tasks: dict[str, dict[str, Counts]] = {}
         self._hashes: dict[str, str] = {}
 
     def add(self, episode: Episode) -> None:
         turns = read_turns(episode, action_reader(episode.family, episode.perturbation, episode.words))
-        read = Read(
+        facts = EpisodeFacts(
             episode, turns, self._limits.get(episode.family, self.manifest.config.max_turns), self._tells_stop
         )
-        counts = np.array(count_all(read), dtype=np.float64)
-        tasks = self._found.setdefault(episode.family, {})
+        counts = np.array(count_all(facts), dtype=np.float64)
+        tasks = self._tasks.setdefault(episode.family, {})
         tasks[episode.task_id] = tasks.get(episode.task_id, 0) + counts
         self._hashes[episode.task_id] = episode.task_hash
 
     def behaviour(self) -> RunBehaviour:
-        """Of all that were added. Raises UserError where there are none."""
-        if not self._found:
+        """Return the behaviour in all added episodes. Raise UserError if none was added."""
+        if not self._tasks:
             raise UserError(
                 f"{self.folder} holds no finished episode yet; the command that began it continues it"
             )
-        tasks = {family: dict(sorted(self._found[family].items())) for family in sorted(self._found)}
+        tasks = {family: dict(sorted(self._tasks[family].items())) for family in sorted(self._tasks)}
         return RunBehaviour(self.folder, self.manifest, tasks, self._hashes)
 
 
 def load_behaviour(folder: Path) -> RunBehaviour:
-    """Raises UserError when `folder` holds no run, or no finished episode."""
-    behaving = Behaving(folder, read_manifest(folder))
+    """Count the behaviour in a run folder. Raise UserError if `folder` has no run or no finished episode."""
+    behaving = BehaviourCounter(folder, read_manifest(folder))
     for episode in read_episodes(folder):
         behaving.add(episode)
     return behaving.behaviour()
@@ -132,8 +132,8 @@ def _families(tasks: Mapping[str, object]) -> list[str]:
 
 
 def behaviour_rows(run: RunBehaviour) -> list[BehaviourRow]:
-    """Every figure of all families together (where there are several) and of each; a figure of which a family has
-    nothing to count (recovery where there was no error) has no row."""
+    """Return a row for every figure of each family; if there are several families, also for all of them together.
+    A figure has no row if its denominator is 0 (for example recovery in a family without an error)."""
     return [
         row for family in _families(run.tasks) for row in _rows(family, run.strata(family), run.max_turns)
     ]
@@ -156,9 +156,9 @@ def _rows(family: str, strata: Sequence[Counts], max_turns: int) -> Iterator[Beh
 
 
 def _limits(strata: Sequence[Counts], max_turns: int) -> tuple[Counts, Counts]:
-    """Bootstrap limits, of a mean length `stats.mean_length_interval`; for a share of which nothing varies between
-    tasks (no turn has it, or every turn), Wilson's with as many trials as tasks have something to count: resampling
-    what is all the same gives no width at all."""
+    """Return the ends of the 95 % intervals. The method is the bootstrap, with two exceptions. A mean length uses
+    `stats.mean_length_interval`. A share of 0 or 1 uses Wilson's interval, with one trial per task that has something
+    to count: resampling equal values would give an interval without width."""
     lows, highs = stats.bootstrap_ratios(strata)
     values = stats.ratios(strata)
     for i, figure in enumerate(FIGURES):
@@ -167,14 +167,14 @@ def _limits(strata: Sequence[Counts], max_turns: int) -> tuple[Counts, Counts]:
         if figure.share and values[i] in (0.0, 1.0):
             trials = int(sum((stratum[:, i, 1] > 0).sum() for stratum in strata))
             low, high = stats.wilson(round(values[i] * trials), trials)
-            lows[i], highs[i] = min(low, values[i]), max(high, values[i])  # to the last bit
+            lows[i], highs[i] = min(low, values[i]), max(high, values[i])  # avoid rounding errors
     return lows, highs
 
 
 def difference_rows(baseline: RunBehaviour, run: RunBehaviour) -> list[DifferenceRow]:
-    """Every figure that both runs have, over the tasks that both have played.
+    """Return the difference in every figure that both runs have, over the tasks that both have played.
 
-    Raises UserError where the tasks or the turn limit are not the same: most figures depend on them.
+    Raise UserError if a task's content or the turn limits differ: most figures depend on them.
     """
     require_same_turns([baseline, run], "run one of them again with the --max-turns of the other")
     common = set(common_tasks(baseline, run))
@@ -208,7 +208,7 @@ def _differences(
         difference = b[i] - a[i]
         low, high = lows[i], highs[i]
         if figure.is_length or _nothing_varies(figure, a[i], b[i]):
-            # Limits of a difference from those of both (MOVER): Zou & Donner, Statistics in Medicine 27 (2008) 1693.
+            # Combine both intervals by MOVER: Zou & Donner, Statistics in Medicine 27 (2008) 1693.
             low = difference - np.hypot(b[i] - two[0][i], one[1][i] - a[i])
             high = difference + np.hypot(two[1][i] - b[i], a[i] - one[0][i])
         yield DifferenceRow(

@@ -1,4 +1,4 @@
-"""One episode, turn by turn: what each turn was. Pure, but `action_reader` asks the installed environments."""
+"""Read the behaviour in one episode, turn by turn. Only `action_reader` looks at the installed environments."""
 
 from __future__ import annotations
 
@@ -16,45 +16,45 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 _CHECK = re.compile(r"check (?:valid|available) actions?\b")
 NOVELTY_WORDS = 3
-"""A thought is compared with the earlier ones by its runs of so many words."""
+"""Novelty of a thought: compare its sequences of so many words with those of the earlier thoughts."""
 
 
 @dataclass(frozen=True)
 class ActionReader:
-    """How to read a family's actions. The default reads nothing but what every environment has."""
+    """Reads a family's actions. The default uses only facts that every environment has."""
 
     to_world: Callable[[str], str] = field(default=lambda action: action)
-    """A policy's action in the environment's own words, where a perturbation worded it otherwise."""
+    """Translate an action in a perturbation's words to the environment's own words."""
     surface: ActionSurface = field(default_factory=lambda: ActionSurface({}))
     help_action: str = "check valid actions"
     """The action that asks for the valid actions."""
     place: Callable[[str, str], str | None] | None = None
-    """(action, observation) -> where the agent is; `EnvSpec.place`."""
+    """(action, observation) -> the agent's place; `EnvSpec.place`."""
 
 
 @dataclass(frozen=True)
 class TurnFacts:
-    """What one turn was."""
+    """The behaviour in one turn."""
 
     error: bool
-    """The environment carried out nothing: the reply had no action, or the action was not valid."""
+    """The environment did nothing: the reply had no action, or the action was not valid."""
     progressed: bool
-    """Progress after it is higher than after any earlier turn (0 before the first)."""
+    """Progress after the turn is higher than after any earlier turn (before the first turn it is 0)."""
     repeated: bool
-    """The same move was made before on the same last observation."""
+    """The agent made the same move before, after the same observation."""
     help: bool
     """The turn asked for the valid actions."""
     place: str | None
-    """The agent's place after the turn; None if no text has named it."""
+    """The agent's place after the turn; None if no text has named a place."""
     words: int
-    """Words of the thought."""
+    """Number of words in the thought."""
     word_runs: int
-    """Runs of three words in the thought, where there was an earlier thought to compare it with; else 0."""
+    """Number of three-word sequences in the thought; 0 if the episode has no earlier thought to compare with."""
     new_word_runs: int
-    """Those of them that no earlier thought of the episode holds."""
+    """Number of these sequences that no earlier thought of the episode has."""
     names_arguments: bool | None
-    """The thought has every word (numbers apart) of what the action is done to; None where there is no thought, no
-    action that a template of the environment fits, or an action without arguments."""
+    """Whether the thought has every word of the action's arguments, except numbers. None if there is no thought, if no
+    action template of the environment fits, or if the action has no arguments."""
 
 
 def words(text: str) -> list[str]:
@@ -62,25 +62,25 @@ def words(text: str) -> list[str]:
 
 
 def plain(action: str) -> str:
-    """Return the action in lower case, without extra white space and final period: `Look.` is `look`."""
+    """Return the action in lower case, without extra white space and final period: `Look.` becomes `look`."""
     return " ".join(action.casefold().split()).rstrip(".")
 
 
 def move(turn: Turn) -> str:
-    """The action, or the whole reply where it has none: a model can be stuck in a malformed reply as well."""
+    """Return the action, or the whole reply if it has no action: a model can also repeat a malformed reply."""
     return plain(turn.action) if turn.action is not None else f"no action: {turn.reply}"
 
 
 def moves(episode: Episode) -> list[tuple[str, str]]:
-    """(last observation, move) of every turn: as much of the state as the model was shown last."""
-    seen = [episode.first_observation, *(turn.observation for turn in episode.turns)]
-    return [(seen[i], move(turn)) for i, turn in enumerate(episode.turns)]
+    """Return (last observation, move) for every turn. The observation represents the state that the model saw."""
+    observations = [episode.first_observation, *(turn.observation for turn in episode.turns)]
+    return [(observations[i], move(turn)) for i, turn in enumerate(episode.turns)]
 
 
 def longest_loop(steps: Sequence[object]) -> int:
-    """Steps in the longest stretch that goes round one cycle at least twice, 0 without any.
+    """Return the length of the longest part that repeats one cycle at least twice; 0 if there is no such part.
 
-    `abcabcab` is 8 (the cycle `abc`, twice and two thirds); `aba` is 0.
+    `abcabcab` gives 8 (the cycle `abc` 2 2/3 times); `aba` gives 0.
     """
     longest = 0
     for period in range(1, len(steps) // 2 + 1):
@@ -93,7 +93,7 @@ def longest_loop(steps: Sequence[object]) -> int:
 
 
 def runs_of(flags: Iterable[bool]) -> list[int]:
-    """Lengths of the maximal runs of true flags, in order."""
+    """Return the lengths of the runs of consecutive true flags, in order."""
     lengths: list[int] = []
     before = False
     for flag in flags:
@@ -106,12 +106,12 @@ def runs_of(flags: Iterable[bool]) -> list[int]:
 
 
 def read_turns(episode: Episode, how: ActionReader | None = None) -> list[TurnFacts]:
-    """The facts of each turn of `episode`, in order."""
+    """Return the facts of each turn of `episode`, in order."""
     how = how or ActionReader()
     facts = []
     best = 0.0
     place = how.place("", episode.first_observation) if how.place else None
-    made: set[tuple[str, str]] = set()
+    earlier_moves: set[tuple[str, str]] = set()
     thought_runs: set[tuple[str, ...]] = set()
     thought_before = False
     for turn, step in zip(episode.turns, moves(episode), strict=True):
@@ -124,7 +124,7 @@ def read_turns(episode: Episode, how: ActionReader | None = None) -> list[TurnFa
             TurnFacts(
                 error=turn.action is None or not turn.valid,
                 progressed=turn.progress > best,
-                repeated=step in made,
+                repeated=step in earlier_moves,
                 help=action is not None and _asks(plain(action), how.help_action),
                 place=place,
                 words=len(spoken),
@@ -134,14 +134,14 @@ def read_turns(episode: Episode, how: ActionReader | None = None) -> list[TurnFa
             )
         )
         best = max(best, turn.progress)
-        made.add(step)
+        earlier_moves.add(step)
         thought_runs |= word_runs
         thought_before = thought_before or bool(spoken)
     return facts
 
 
 def _asks(action: str, help_action: str) -> bool:
-    """`check valid actions` asks in every environment's ears, however that environment words it itself."""
+    """Return whether the action asks for the valid actions. `check valid actions` does so in every environment."""
     return action.startswith(help_action) or _CHECK.match(action) is not None
 
 
@@ -157,7 +157,7 @@ def _names_arguments(thought: Sequence[str], action: str | None, surface: Action
 
 @cache
 def action_reader(family: str, perturbation: str | None, words: str = "") -> ActionReader:
-    """Return how to read a family's actions; the default if its environment is not installed. `words` as in `Task`."""
+    """Return the reader of a family's actions; the default reader without its environment. `words`: as in `Task`."""
     from evalharness.envs import specs
     from evalharness.protocol.perturb import PlayedSurface
 

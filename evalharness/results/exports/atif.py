@@ -1,8 +1,8 @@
-"""Harbor's agent trajectory interchange format, ATIF-v1.7: an episode is one JSON document.
+"""Write an episode as one JSON document in Harbor's agent trajectory interchange format, ATIF-v1.7.
 
-The system text and the instruction are steps of the system and the user. Each turn is two steps of the agent: the reply
-with its reasoning, and the action as a call of the tool `act` with the observation as its result. NeMo Gym's `reverify`
-refuses a step that has both a message and a call, and an observation that belongs to no call: if the reply had no
+The system text is a step of the system, and the instruction is a step of the user. Each turn is two steps of the agent:
+the reply with its reasoning, and the action as a call of the tool `act` with the observation as its result. NeMo Gym's
+`reverify` refuses a step that has both a message and a call, and an observation without a call. So if the reply had no
 action, `act` is called with none.
 """
 
@@ -35,7 +35,7 @@ _TOOL_DEFINITION = {
 
 
 def file_name(episode: Episode) -> str:
-    """`babyai-open-000-0.json`, nothing in it that a path could mean."""
+    """Return a file name without path separators: `babyai-open-000-0.json`."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", episode.task_id).lstrip(".-") + f"-{episode.sample}.json"
 
 
@@ -44,7 +44,7 @@ def _without_missing(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def trajectory(episode: Episode, manifest: Manifest) -> dict[str, Any]:
-    """The document of one episode."""
+    """Return the document of one episode."""
     messages, whole = opening(episode, Protocol.of(manifest))
     begun = datetime.fromtimestamp(episode.started, UTC).isoformat()
     steps: list[dict[str, Any]] = [
@@ -62,7 +62,9 @@ def trajectory(episode: Episode, manifest: Manifest) -> dict[str, Any]:
     notes = (
         []
         if whole
-        else ["the prompt file of this run is not at hand: only goal and first observation stand here"]
+        else [
+            "the prompt file of this run was not found: only the goal and the first observation are exported"
+        ]
     )
     notes += [
         f"before turn {trim.turn} the {trim.dropped} oldest turns left the context" for trim in episode.trims

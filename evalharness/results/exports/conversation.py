@@ -1,4 +1,4 @@
-"""Rebuild the messages of a stored episode as they were sent to the model."""
+"""Rebuild the messages that were sent to the model in a stored episode."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Protocol:
     """The parts of a run's configuration that its conversations depend on."""
 
     limits: Mapping[str, int] = field(default_factory=dict)
-    """Family -> turns of its episodes at most."""
+    """Family -> turn limit."""
     keep_thinking: bool = False
     agent: ChosenAgent | None = field(default_factory=lambda: find_agent("react"))
-    """None: the run's agent is not installed, and a plain chat replaces its messages."""
+    """None: the run's agent is not installed; its messages are replaced by a plain chat."""
     adaptation: Adaptation = AS_WRITTEN
 
     @classmethod
@@ -46,13 +46,15 @@ class Protocol:
         return ReactAgent() if self.agent is None else self.agent.make()
 
     def start(self, episode: Episode, folder: Path | None = None) -> tuple[EpisodeStart, bool]:
-        """What the agent began with, and whether that is whole. `folder`: of the user's own prompt files."""
+        """Return the input of the agent's first turn, and whether the prompt file was found (in `folder`, if given)."""
         which = (episode.family, episode.kind, episode.perturbation, episode.prompt_hash)
-        found = played_prompt(*which, folder, self.adaptation, episode.words)
-        prompt, actions = (_NO_PROMPT, ActionSurface({})) if found is None else (found[0], found[1].perturbed)
+        played = played_prompt(*which, folder, self.adaptation, episode.words)
+        prompt, actions = (
+            (_NO_PROMPT, ActionSurface({})) if played is None else (played[0], played[1].perturbed)
+        )
         limit = self.limits.get(episode.family, MAX_TURNS)
         start = episode_start(episode, prompt, actions, limit, keep_thinking=self.keep_thinking)
-        return start, found is not None
+        return start, played is not None
 
 
 USUAL = Protocol()
@@ -60,10 +62,10 @@ _NO_PROMPT = PromptFile(environment="", system="", instruction="", format_rules=
 
 
 def opening(episode: Episode, protocol: Protocol = USUAL) -> tuple[list[Message], bool]:
-    """What comes before the first reply, and whether it is whole.
+    """Return the messages before the first reply, and whether they are complete.
 
-    Run folders keep the hash of a prompt file, not its text: where the file at hand is another one (or the family is
-    not installed), only the goal and the first observation are known.
+    Run folders keep the hash of a prompt file, not its text. If the prompt file has changed, or the family is not
+    installed, only the goal and the first observation are known.
     """
     start, whole = protocol.start(episode)
     if not whole:
@@ -75,7 +77,7 @@ def opening(episode: Episode, protocol: Protocol = USUAL) -> tuple[list[Message]
 
 
 def conversation(episode: Episode, protocol: Protocol = USUAL) -> list[Message]:
-    """Opening, then each reply and the observation that answered it. Turns that a full context dropped are there."""
+    """Return the opening, then each reply with its observation. Turns that a full context dropped are included."""
     messages, _ = opening(episode, protocol)
     agent = protocol.make_agent()
     for rebuilt in rebuild(agent, protocol.start(episode)[0], _last_trial(episode, protocol)):
@@ -84,7 +86,7 @@ def conversation(episode: Episode, protocol: Protocol = USUAL) -> list[Message]:
 
 
 def _last_trial(episode: Episode, protocol: Protocol) -> Episode:
-    """What other agents asked besides depends on what was dropped; a plain chat asks nothing else."""
+    """Return the episode without earlier trials. Keep `trims` only if the agent's further requests depend on them."""
     if protocol.agent is None:
         turns = tuple(replace(turn, further=()) for turn in episode.turns)
         return replace(episode, turns=turns, further=(), trims=(), earlier=())

@@ -1,4 +1,4 @@
-"""JSON lines of chats, `{"messages": [...], "metadata": {...}}`: what fine-tuning takes."""
+"""Write chats as JSON lines for fine-tuning: `{"messages": [...], "metadata": {...}}`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def metadata(episode: Episode) -> dict[str, Any]:
 
 
 def line(episode: Episode, protocol: Protocol = USUAL) -> str:
-    """End the chat with the last reply: the model never read the last observation."""
+    """Return an episode as one line. The chat ends with the last reply: the model never read the last observation."""
     messages = conversation(episode, protocol)
     if episode.turns:
         messages.pop()

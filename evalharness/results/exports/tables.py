@@ -1,4 +1,4 @@
-"""The two tables of runs as CSV or parquet files of their own."""
+"""Write the tables `episodes` and `turns` of several runs as CSV or parquet files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORMATS = ("csv", "parquet")
 
 
 def cell(value: Any) -> Any:
-    """Missing is empty, lists are JSON, text that a spreadsheet would take for a formula gets an apostrophe."""
+    """Return a value for CSV: missing values are empty, lists are JSON, and formulas of spreadsheets are disabled."""
     import pandas as pd
 
     if hasattr(value, "tolist"):

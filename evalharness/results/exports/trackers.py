@@ -1,4 +1,4 @@
-"""A run's scores in an experiment tracker. Each tracker is an extra of its own; nothing else here needs one."""
+"""Send a run's scores to an experiment tracker. Each tracker is an optional dependency."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ Scores = Mapping[str, float]
 
 
 def scores(summary: Summary) -> dict[str, float]:
-    """Every number of a summary: `babyai/success_rate`, `babyai/success_rate_ci95_low`, `held_out/progress_rate`..."""
-    found: dict[str, float] = {}
+    """Return every number of a summary by name: `babyai/success_rate`, `babyai/success_rate_ci95_low`, ..."""
+    numbers: dict[str, float] = {}
     groups = {family: row.given_fields() for family, row in summary.families.items()}
     if summary.held_out:
         groups["held_out"] = summary.held_out.given_fields()
     for group, entry in groups.items():
         for name, value in entry.items():
             if name.endswith("_ci95") and value is not None:
-                found[f"{group}/{name}_low"], found[f"{group}/{name}_high"] = map(float, value)
+                numbers[f"{group}/{name}_low"], numbers[f"{group}/{name}_high"] = map(float, value)
             elif name == "figures":
-                found |= {f"{group}/{figure}": float(each.mean) for figure, each in value.items()}
+                numbers |= {f"{group}/{figure}": float(each.mean) for figure, each in value.items()}
             elif isinstance(value, int | float) and not isinstance(value, bool):
-                found[f"{group}/{name}"] = float(value)
+                numbers[f"{group}/{name}"] = float(value)
     for name in ("turns", "format_error_turns", "trimmed_episodes", "wall_s"):
         if (number := getattr(summary, name)) is not None:
-            found[name] = float(number)
-    return found | {f"tokens/{name}": float(count) for name, count in summary.tokens.given_fields().items()}
+            numbers[name] = float(number)
+    return numbers | {f"tokens/{name}": float(count) for name, count in summary.tokens.given_fields().items()}
 
 
 def _import(package: str, extra: str) -> Any:
@@ -42,9 +42,9 @@ def _import(package: str, extra: str) -> Any:
         ) from None
 
 
-def _wandb(project: str, name: str, config: Mapping[str, Any], found: Scores) -> None:
+def _wandb(project: str, name: str, config: Mapping[str, Any], scores: Scores) -> None:
     wandb = _import("wandb", "wandb")
-    # The same run is the same id: sent again it is replaced, not doubled.
+    # The id is the same for the same run: a second upload replaces the first.
     with wandb.init(
         project=project,
         name=name,
@@ -53,21 +53,21 @@ def _wandb(project: str, name: str, config: Mapping[str, Any], found: Scores) ->
         config=dict(config),
         job_type="eval",
     ) as run:
-        run.summary.update(dict(found))
+        run.summary.update(dict(scores))
 
 
-def _mlflow(project: str, name: str, config: Mapping[str, Any], found: Scores) -> None:
+def _mlflow(project: str, name: str, config: Mapping[str, Any], scores: Scores) -> None:
     mlflow = _import("mlflow", "mlflow")
     mlflow.set_experiment(project)
     with mlflow.start_run(run_name=name):
         mlflow.log_params({key: str(value)[:500] for key, value in config.items()})
-        mlflow.log_metrics(dict(found))
+        mlflow.log_metrics(dict(scores))
 
 
-def _trackio(project: str, name: str, config: Mapping[str, Any], found: Scores) -> None:
+def _trackio(project: str, name: str, config: Mapping[str, Any], scores: Scores) -> None:
     trackio = _import("trackio", "trackio")
     trackio.init(project=project, name=name, config=dict(config))
-    trackio.log(dict(found))
+    trackio.log(dict(scores))
     trackio.finish()
 
 
@@ -79,19 +79,19 @@ TRACKERS: Mapping[str, Callable[[str, str, Mapping[str, Any], Scores], None]] = 
 
 
 def track(tracker: str, project: str, manifest: Manifest, summary: Summary) -> int:
-    """Send the scores; returns how many. The tracker's own environment variables say where to.
+    """Send the scores and return their number. The tracker's own environment variables choose the server.
 
-    Raises UserError where the tracker is not installed, InfrastructureError where it refuses.
+    Raise UserError if the tracker is not installed, InfrastructureError if it fails.
     """
-    found = scores(summary)
+    numbers = scores(summary)
     config = {"digest": manifest.digest, **manifest.options}
     name = f"{manifest.model_name} {manifest.suite} {manifest.digest[:8]}"
     try:
-        TRACKERS[tracker](project, name, config, found)
+        TRACKERS[tracker](project, name, config, numbers)
     except UserError:
         raise
-    except Exception as error:  # whatever a tracker raises, its server or its login is the reason
+    except Exception as error:  # a tracker fails with errors of any type; its server or login is the cause
         raise InfrastructureError(
-            f"{tracker} did not take the run: {type(error).__name__}: {error}"
+            f"{tracker} did not accept the run: {type(error).__name__}: {error}"
         ) from error
-    return len(found)
+    return len(numbers)

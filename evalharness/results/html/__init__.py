@@ -1,1 +1,1 @@
-"""Pages that are one file."""
+"""Write HTML pages that are one file each."""

@@ -1,4 +1,4 @@
-"""A page that is one file: its style and its script inside, and a policy that lets it load nothing else."""
+"""Write an HTML page as one file: it contains its style and script, and its security policy lets it load nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evalharness.base.text import printable
 
 
 def percent(value: float | None, limits: Sequence[float] | None = None) -> str:
-    """`44.8 [36.6, 53.2]`; "-" where there is none."""
+    """Return a fraction in percent: `44.8 [36.6, 53.2]`; "-" for None."""
     if value is None:
         return "-"
     text = f"{100 * value:.1f}"
@@ -20,30 +20,30 @@ def percent(value: float | None, limits: Sequence[float] | None = None) -> str:
 
 
 def asset(name: str) -> str:
-    """A style sheet or script that lies in a folder of `evalharness.results`."""
+    """Read a style sheet or a script from a folder of `evalharness.results`."""
     return (files("evalharness.results") / name).read_text(encoding="utf-8")
 
 
 def safe(text: str) -> str:
-    """Any text as HTML text or attribute value, controls as visible escapes."""
+    """Escape any text for use as HTML text or attribute value; control characters become visible escapes."""
     return escape(printable(text, single_line=True), quote=True)
 
 
-def _allowed(content: str) -> str:
+def _source_hash(content: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
 
 
 def document(
     title: str, style: str, script: str, body: str, after: Iterable[str] = (), *, connect: str = "'none'"
 ) -> Iterator[str]:
-    """The parts of the whole document, in order.
+    """Yield the parts of the whole document, in order.
 
-    Only this very style and this very script are allowed (by their hashes), so that nothing in `body`, whatever it is,
-    can run. The script comes after `body` and before `after`: it starts before the bulk of the data has been read.
+    The policy allows only this style and this script (by their hashes), so nothing in `body` can run. The script is
+    between `body` and `after`, so that it starts before the browser has read the large data in `after`.
     `connect` is the policy's `connect-src`.
     """
     policy = (
-        f"default-src 'none'; script-src {_allowed(script)}; style-src {_allowed(style)}; "
+        f"default-src 'none'; script-src {_source_hash(script)}; style-src {_source_hash(style)}; "
         f"connect-src {connect}; img-src data:; base-uri 'none'; form-action 'none'"
     )
     yield f"""<!doctype html>

@@ -1,1 +1,1 @@
-"""Published results and runs in one table."""
+"""Show published results and own runs in one table."""

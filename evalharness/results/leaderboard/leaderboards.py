@@ -1,4 +1,4 @@
-"""Which rows belong in one leaderboard: of all families, or of one that has a table of its own."""
+"""Choose the rows of a leaderboard: of all families, or of one family that has its own table."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def make_leaderboard(
     verification: Mapping[Path, Verification] | None = None,
     notes: Sequence[str] = (),
 ) -> Leaderboard:
-    """`held_in`: folder of a run -> families that its model was trained on, as the user declares; `verification`:
-    folder of a run -> whether it was replayed.
+    """Build a leaderboard. `held_in`: run folder -> families that its model was trained on, as the user declares.
+    `verification`: run folder -> whether the run was replayed.
 
-    Raises UserError if rows do not belong in one table, or for an unknown `sort` or family.
+    Raise UserError if the rows do not belong in one table, or if `sort` or a family is unknown.
     """
     runs = join_labelled(runs)
     for run in runs:
@@ -45,7 +45,7 @@ def make_leaderboard(
         runs = [of_family(run, family) for run in runs for family in benchmark.sizes]
     require_one_table(runs, benchmark if published else None)
     rows = load_table(own.name if own else MAIN) if published else []
-    declared, checked = held_in or {}, {run.folder: _verified(run, verification or {}) for run in runs}
+    declared, checked = held_in or {}, {run.folder: _verification_of(run, verification or {}) for run in runs}
     standings = [published_row(row, benchmark) for row in rows]
     standings += [
         own_row(run, label, benchmark.prompts, declared.get(run.folder, ()), checked[run.folder])
@@ -68,11 +68,11 @@ def make_leaderboard(
         measures=benchmark.measures,
         notes=(*((own.note,) if own and own.note and published else ()), *notes),
     )
-    return _sorted(board, sort) if sort else board
+    return _sort_by(board, sort) if sort else board
 
 
 def choose_rows(board: Leaderboard, patterns: Sequence[str]) -> Leaderboard:
-    """The rows whose name or series matches a pattern, all without patterns. Raises UserError for one without a row."""
+    """Keep rows whose name or series matches a pattern, if there are any. Raise UserError if a pattern matches none."""
     chosen: set[int] = set()
     for pattern in patterns:
         rows = {
@@ -89,14 +89,14 @@ def choose_rows(board: Leaderboard, patterns: Sequence[str]) -> Leaderboard:
     return replace(board, standings=kept)
 
 
-def _verified(run: ScoredRun, verification: Mapping[Path, Verification]) -> Verification | None:
-    """Of a mean over trainings: whether all of them were."""
+def _verification_of(run: ScoredRun, verification: Mapping[Path, Verification]) -> Verification | None:
+    """Return whether a run was verified. A mean over trainings is verified if all trainings were."""
     checked = [verification.get(each.folder) for each in run.trainings or (run,)]
     return checked[0] if len(set(checked)) == 1 else "not verified"
 
 
 def require_one_table(runs: Sequence[ScoredRun], published: Benchmark | None) -> None:
-    """Raises UserError unless all runs are of one protocol, and of that of published rows beside them."""
+    """Raise UserError unless all runs follow one protocol, and the protocol of the published rows if there are any."""
     if published is None:
         if not runs:
             raise UserError("--no-published leaves nothing: name a run folder")
@@ -111,7 +111,7 @@ def require_one_table(runs: Sequence[ScoredRun], published: Benchmark | None) ->
 
 
 def not_beside_published(run: ScoredRun, published: Benchmark) -> str | None:
-    """Why a run cannot stand beside the published rows; None if it can."""
+    """Return the reason why a run cannot be compared with the published rows; None if it can."""
     if run.manifest.suite not in published.suites:
         return f"was played on suite {run.suite}, the published rows on {published.suite}"
     if run.max_turns != published.max_turns and not published.own:
@@ -123,12 +123,12 @@ def not_beside_published(run: ScoredRun, published: Benchmark) -> str | None:
     return None
 
 
-def _sorted(board: Leaderboard, column: str) -> Leaderboard:
+def _sort_by(board: Leaderboard, column: str) -> Leaderboard:
     if column not in board.columns:
         raise UserError(f"--sort {column}: no such column{nearest(column, board.columns)}")
 
     def key(standing: Standing) -> tuple[bool, bool, float]:
-        # A part of a family is no better than the whole of it, whatever its rate.
+        # A part of a family ranks below every complete family, whatever its rate.
         value = standing.values.get(column)
         return value is not None, not standing.is_incomplete(column), value or 0.0
 

@@ -1,4 +1,4 @@
-"""A row of a leaderboard as a row of a table, with marks for what a reader must know before comparing."""
+"""Convert a row of a leaderboard to a row of a table. Marks warn the reader of numbers that are not comparable."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MARKS = {
     ESTIMATE: f"{ESTIMATE} estimated from the tasks of --subset",
     DIFFERS: f"{DIFFERS} not by the protocol of the published rows; see the row's line below",
 }
-"""Mark -> what it means."""
+"""Mark -> its meaning."""
 
 
 def columns_of(board: Leaderboard) -> tuple[Column, ...]:
@@ -29,7 +29,7 @@ def columns_of(board: Leaderboard) -> tuple[Column, ...]:
 
 
 def marks_of(board: Leaderboard, standing: Standing, column: str) -> str:
-    """Behind a number: what a reader must know of it before comparing. Held-in cells are `Row.underlined`."""
+    """Return the marks after a number. Numbers of held-in families have no mark here: see `Row.underlined`."""
     if standing.values.get(column) is None:
         return ""
     return (

@@ -1,4 +1,4 @@
-"""The rows of a leaderboard: of a published method, and of a run of ours."""
+"""Build the rows of a leaderboard from published methods and from own runs."""
 
 from __future__ import annotations
 
@@ -31,34 +31,34 @@ from evalharness.suites.draws import expected_tasks
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What a leaderboard must know of the published rows and of the installed environments."""
+    """The facts about published rows and installed environments that a leaderboard needs."""
 
     sizes: Mapping[str, int]
-    """Family -> tasks."""
+    """Family -> number of tasks."""
     held_out: Mapping[str, int]
     titles: Mapping[str, str]
     prompts: Mapping[str, str]
-    """Family -> SHA-256 of its prompt file as it comes with the harness."""
+    """Family -> SHA-256 of the harness's prompt file."""
     apart: frozenset[str] = frozenset()
-    """Families that have a table of their own."""
+    """Families that have their own table."""
     own: PublishedTable | None = None
-    """The table of a family of its own; None: the main one."""
+    """The table of one such family; None: the main table."""
     max_turns: int = MAX_TURNS
     measures: Mapping[str, str] = field(default_factory=lambda: {measure: measure for measure in MEASURES})
 
     @property
     def suite(self) -> str:
-        """The published rows'."""
+        """Name of the suite of the published rows."""
         return self.own.suite if self.own else PUBLISHED_SUITE
 
     @property
     def suites(self) -> tuple[str, ...]:
-        """Those that may stand beside the published rows."""
+        """Suites whose runs may be compared with the published rows."""
         return (self.suite, *(self.own.other_suites if self.own else ()))
 
     @classmethod
     def of(cls, specs: Mapping[str, EnvSpec], table: str | None = None) -> Benchmark:
-        """Of the published suite, or of the family `table`, which has a table of its own. Raises UserError."""
+        """Return the benchmark of the published suite, or of a family's own `table`. Raise UserError for no `table`."""
         apart = frozenset(family for family, spec in specs.items() if spec.own.published is not None)
         if table is not None:
             if table not in apart:
@@ -94,7 +94,7 @@ class Benchmark:
 def _held_out_mean(
     values: Mapping[str, float | None], measure: str, sizes: Mapping[str, int]
 ) -> float | None:
-    """Families weighted by their number of tasks; None unless all are there."""
+    """Return the mean over families, weighted by their number of tasks; None unless every family has a value."""
     total = 0.0
     for family, n in sizes.items():
         value = values.get(f"{family}_{measure}")
@@ -105,7 +105,7 @@ def _held_out_mean(
 
 
 def _outcomes(rate: float | None, n: int) -> list[float]:
-    """As many tasks solved as a printed rate says."""
+    """Return n outcomes of 1 or 0 whose mean is the printed rate, rounded to whole tasks."""
     solved = round((rate or 0.0) * n)
     return [1.0] * solved + [0.0] * (n - solved)
 
@@ -113,11 +113,11 @@ def _outcomes(rate: float | None, n: int) -> list[float]:
 def published_row(row: PublishedRow, benchmark: Benchmark) -> Standing:
     own = benchmark.own
     [family, *_] = benchmark.sizes
-    called = {column: f"{family}_{measure}" for measure, column in own.columns.items()} if own else {}
+    column_names = {column: f"{family}_{measure}" for measure, column in own.columns.items()} if own else {}
     values: dict[str, float | None] = {
-        called.get(column, column): round(printed.value / 100, 6)
+        column_names.get(column, column): round(printed.value / 100, 6)
         for column, printed in row.numbers.items()
-        if not own or column in called
+        if not own or column in column_names
     }
     intervals = {}
     for family, n in benchmark.sizes.items():
@@ -149,7 +149,7 @@ def own_row(
     held_in: Sequence[str],
     verification: Verification | None = None,
 ) -> Standing:
-    """`label`: the text that distinguishes this run from the other runs in the table."""
+    """Build the row of a run. `label`: the text that distinguishes this run from the other runs in the table."""
     manifest = run.manifest
     values: dict[str, float | None] = {}
     intervals: dict[str, tuple[float, float]] = {}

@@ -1,4 +1,4 @@
-"""The leaderboard as records: rows, and the table they make. Numbers only; `report` draws them."""
+"""Define the leaderboard and its rows as records. `report` prints them."""
 
 from __future__ import annotations
 
@@ -19,43 +19,43 @@ SCHEMA = 1
 OURS = "our runs"
 
 Verification = Literal["verified", "not verified"]
-"""Whether a run's numbers were seen to follow from its actions, on this machine."""
+"""Whether a replay on this machine has shown that a run's numbers follow from its actions."""
 STATED = ("model", "prompts", "token limit", "sampling", "turn limit in the prompt")
-"""What a run's manifest says and no replay shows."""
+"""Facts that a run's manifest states and that a replay cannot check."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A row. Columns are FAMILY_success, FAMILY_progress, held_out_success, held_out_progress; fractions 0..1."""
+    """A row of a leaderboard. Columns: FAMILY_success, FAMILY_progress, held_out_success, held_out_progress; 0..1."""
 
     name: str
     series: str
     """The base model of a published row; `our runs` for a run folder."""
     held_in: tuple[str, ...]
-    """Families that the method's training data was sampled from: as published, or as the user declares of a run."""
+    """Families that the method's training data was sampled from, as published or as the user declares for a run."""
     values: Mapping[str, float | None]
     ci95: Mapping[str, tuple[float, float]]
-    """Of a published row for success alone: derived from the printed rate (of the held-out score: from the
-    printed rates of its families) and the number of tasks."""
+    """A published row has intervals for success only. They are derived from the printed rates and the number of tasks;
+    the interval of the held-out score is derived from the printed rates of its families."""
     suite: str
     max_turns: int
     folder: str | None = None
     """None for a published row."""
     played: Mapping[str, Played] | None = None
-    """Family -> how much of it a run has played."""
+    """Family -> the part of it that the run has played."""
     estimated: bool = False
-    """The held-out score is an estimate from the tasks of `--subset`."""
+    """Whether the held-out score is an estimate from the tasks of `--subset`."""
     labels: Mapping[str, str] | None = None
-    """Family -> who wrote its labels, of a run."""
+    """Family -> author of its labels; None for a published row."""
     deviations: tuple[str, ...] = ()
-    """How a run leaves the protocol of the other rows, prompts say, and yet may stand beside them."""
+    """Differences from the protocol of the other rows that are allowed in one table, for example other prompts."""
     notes: tuple[str, ...] = ()
     verification: Verification | None = None
-    """None for a published row, of which nobody has the actions, and for a run that nobody asked about."""
+    """None for a published row (its actions are not available) and for a run that was not to be verified."""
 
     @property
     def stated(self) -> tuple[str, ...]:
-        """What a replay cannot show; empty for a row without verification."""
+        """Facts that a replay cannot check; empty for a row without verification."""
         return STATED if self.verification else ()
 
     @property
@@ -63,17 +63,17 @@ class Standing:
         return self.folder is not None
 
     def has_own_labels(self, column: str) -> bool:
-        """The column's family is scored by labels of this project or on changed tasks: not on the published scale."""
+        """Whether the column's family has labels of this project or changed tasks: it is not on the published scale."""
         whose = (self.labels or {}).get(column.rpartition("_")[0], "").split(",")
         return "ours" in whose or CHANGED in whose
 
     @property
     def incomplete(self) -> tuple[str, ...]:
-        """Families of which a run has played a part only: no rate of theirs is the family's."""
+        """Families of which the run has played only a part; the rate of a part is not the rate of the family."""
         return tuple(f for f, part in (self.played or {}).items() if not part.complete)
 
     def is_incomplete(self, column: str) -> bool:
-        """A part of the column's family stands there for the whole."""
+        """Whether the column's rate covers only a part of the family."""
         return column.rpartition("_")[0] in self.incomplete or self.is_estimated(column)
 
     def is_estimated(self, column: str) -> bool:
@@ -85,15 +85,15 @@ class Leaderboard:
     """Rows grouped by series, or sorted by a column."""
 
     titles: Mapping[str, str]
-    """Family -> the name a person reads, in the order of the columns."""
+    """Family -> title, in the order of the columns."""
     standings: tuple[Standing, ...]
     sorted_by: str | None
     held_out: tuple[str, ...]
-    """The families of the held-out score; none: the table has no such column."""
+    """Families of the held-out score; if empty, the table has no such column."""
     measures: Mapping[str, str] = field(default_factory=lambda: {measure: measure for measure in MEASURES})
-    """`success` and `progress` -> what the table calls them."""
+    """`success` and `progress` -> heading in the table."""
     notes: tuple[str, ...] = ()
-    """What has to be known to read the table as a whole."""
+    """Notes about the table as a whole."""
 
     def __repr__(self) -> str:
         ours = sum(standing.ours for standing in self.standings)
@@ -102,11 +102,11 @@ class Leaderboard:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """What has columns: the families, and `held_out` if there is such a score."""
+        """Names of the column groups: the families, and `held_out` if there is such a score."""
         return (*self.titles, HELD_OUT) if self.held_out else tuple(self.titles)
 
     def is_held_in(self, standing: Standing, column: str) -> bool:
-        """The method was trained on tasks of the column's family, or of one of the held-out score's."""
+        """Whether the method was trained on the column's family (for the held-out score: on one of its families)."""
         family = column.rpartition("_")[0]
         return not set(standing.held_in).isdisjoint(self.held_out if family == HELD_OUT else (family,))
 
@@ -115,7 +115,7 @@ class Leaderboard:
         return [f"{family}_{measure}" for family in self.groups for measure in MEASURES]
 
     def rows(self) -> list[dict[str, Any]]:
-        """A flat row a model; fractions 0..1, None where there is none."""
+        """Return one flat row per standing; fractions 0..1, None for a missing number."""
         rows = []
         for standing in self.standings:
             row: dict[str, Any] = {
@@ -146,7 +146,7 @@ class Leaderboard:
         return rows
 
     def frame(self) -> pd.DataFrame:
-        """`rows` as a DataFrame."""
+        """Return `rows` as a DataFrame."""
         import pandas as pd
 
         return pd.DataFrame(self.rows())

@@ -1,4 +1,4 @@
-"""A leaderboard as tables of the paper's kind. Its own are ranks and verification."""
+"""Print a leaderboard as tables like those of the paper, with verification of own runs."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from evalharness.results.tabular.table import Cell, Column, Row, Table
 from evalharness.results.tabular.text import OURS, print_table, text_of
 
 STATED_MARK = "\u00a7"
-"""Behind a name: section sign."""
+"""Mark after the name of a row: the section sign."""
 DERIVED_MARK = "~"
-_PART_NOTE = f"{MARKS[PART]}; sorted below the rows that have all of it"
+_PART_NOTE = f"{MARKS[PART]}; sorted below the rows of complete families"
 _DEVIATES_NOTE = (
     f"{DIFFERS} not by the protocol of the other rows: prompts, token limits or sampling as named below"
 )
@@ -42,7 +42,7 @@ _DERIVED_NOTE = f"{DERIVED_MARK} derived from the printed rates and the number o
 
 
 def footnotes(board: Leaderboard, *, derived: bool = True) -> list[str]:
-    """What the marks mean, and what each of our runs is. `derived`: the intervals of published rows are shown."""
+    """Explain the marks, and describe each own run. `derived`: the table shows the intervals of published rows."""
     rows = board.standings
     verified = any(s.verification for s in rows)
     legend = {
@@ -65,7 +65,7 @@ def footnotes(board: Leaderboard, *, derived: bool = True) -> list[str]:
 
 
 def table_of(board: Leaderboard, *, series: bool = False) -> Table:
-    """Every row and column. `series`: rows keep their series if they are sorted by a column, too."""
+    """Return a table with every row and column. `series`: keep the series of rows that are sorted by a column."""
     names = [standing.name for standing in board.standings]
     rows = []
     for standing in board.standings:
@@ -78,7 +78,7 @@ def table_of(board: Leaderboard, *, series: bool = False) -> Table:
 
 
 def _with_verification(table: Table, board: Leaderboard) -> Table:
-    """For forms without a column of its own."""
+    """Add the verification after the name of each row, for formats without a column for it."""
     rows = (
         replace(row, marks=f"{row.marks} [{standing.verification}]") if standing.verification else row
         for row, standing in zip(table.rows, board.standings, strict=True)
@@ -87,7 +87,7 @@ def _with_verification(table: Table, board: Leaderboard) -> Table:
 
 
 def answers(board: Leaderboard) -> list[str]:
-    """A line for each run of ours: its held-out success, and how many published rows are above it."""
+    """Return a line for each own run: its held-out success, and the number of published rows with a higher one."""
     key, lines = f"{HELD_OUT}_success", []
     published = [v for s in board.standings if not s.ours and (v := s.values.get(key)) is not None]
     for s in board.standings:
@@ -105,7 +105,7 @@ def answers(board: Leaderboard) -> list[str]:
 
 
 MOST_COLUMNS = 6
-"""Of numbers, beside the names."""
+"""Largest number of numeric columns in the short table."""
 
 
 def _whole(board: Leaderboard) -> Table:
@@ -113,7 +113,7 @@ def _whole(board: Leaderboard) -> Table:
 
 
 def _brief(board: Leaderboard) -> Table:
-    """One measure of every group, or all measures of few; the intervals stand in the answers."""
+    """Return a table without intervals, with one measure, or with all measures if the columns are few."""
     table = _whole(board)
     rows = (
         replace(row, cells={key: replace(cell, ci95=None) for key, cell in row.cells.items()})
@@ -128,11 +128,11 @@ def _brief(board: Leaderboard) -> Table:
 
 
 def print_leaderboard(console: Console, board: Leaderboard, *, verbose: bool = False) -> None:
-    """`verbose`: all measures, and the intervals of our rows."""
+    """Print the leaderboard. `verbose`: all measures, and the intervals of own runs."""
     for answer in answers(board) if board.held_out else ():
         console.print(line(answer, "bold"))
     if board.standings:
-        # The mark of our rows is explained once, below the table.
+        # The first note below the table explains the mark of our rows.
         print_table(console, _whole(board) if verbose else _brief(board), explain=False, gap=verbose)
     notes = footnotes(board, derived=False)
     if {standing.ours for standing in board.standings} == {True, False}:
@@ -144,12 +144,12 @@ def print_leaderboard(console: Console, board: Leaderboard, *, verbose: bool = F
 
 
 def text_leaderboard(board: Leaderboard, *, verbose: bool = False) -> str:
-    """As `print_leaderboard` shows it, 80 columns wide."""
+    """Return the output of `print_leaderboard` in 80 columns."""
     return text_of(lambda console: print_leaderboard(console, board, verbose=verbose))
 
 
 def flat_table(board: Leaderboard) -> Table:
-    """For Markdown and LaTeX."""
+    """Return a table for Markdown and LaTeX."""
     table = _with_verification(table_of(board), board)
     rows = []
     for row, standing in zip(table.rows, board.standings, strict=True):
@@ -159,7 +159,7 @@ def flat_table(board: Leaderboard) -> Table:
 
 
 def _with_derived(row: Row, standing: Standing, column: Column) -> Cell:
-    """Published rows have intervals of their held-out score alone: these are derived."""
+    """Return the cell; add the derived interval if it is the held-out score of a published row."""
     cell, limits = row.cell(column), standing.ci95.get(column.key)
     if standing.ours or limits is None or not column.key.startswith(HELD_OUT):
         return cell

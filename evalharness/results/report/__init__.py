@@ -1,1 +1,1 @@
-"""What people look at. Reads only the store."""
+"""Print scores and comparisons for people. The input is always a stored run."""

@@ -1,4 +1,4 @@
-"""The first line of every screen and page: one number that answers the question, in words."""
+"""Write the first line of every screen and page: a sentence with the number that answers the user's question."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from evalharness.results.sweep import Sweep
 
 TOTALS = {HELD_OUT: "held-out", ESTIMATED: "held-out, estimated", POOLED: "pooled"}
-"""The scores over several families, as tables and sentences call them."""
+"""Scores over several families -> title in tables and sentences."""
 
 
 def p_value(p: float) -> str:
-    """Three decimals, in five characters."""
+    """Return p with three decimals, in five characters."""
     return "<.001" if p < 0.001 else f"{p:.3f}"
 
 
 def rate_in_words(score: Scores | Estimate) -> str:
-    """`36.5 % [31.2, 42.1]`"""
+    """Return the success rate with its interval: `36.5 % [31.2, 42.1]`."""
     rate, _, limits = percent(score.success_rate, score.success_rate_ci95).partition(" ")
     return f"{rate} % {limits}"
 
 
 def answer_of_run(summary: Summary, titles: Mapping[str, str]) -> str:
-    """The success of the held-out score, else of what stands for it, else of each family."""
+    """Return a sentence with the held-out success; else with its estimate, the pooled success, or each family's."""
     if score := summary.held_out:
         return f"held-out success {rate_in_words(score)}, {score.n} tasks"
     if estimate := summary.held_out_estimate:
@@ -51,36 +51,36 @@ def answer_of_run(summary: Summary, titles: Mapping[str, str]) -> str:
     )
     if done < wanted and (len(summary.families) > 1 or not done):
         return f"no score yet: {done} of {wanted} episodes are played"
-    said = []
+    sentences = []
     for family, row in summary.families.items():
         names = (summary.scores or {}).get(family)
         tasks = Played(row.n, row.expected, row.episodes, summary.samples).described
-        said.append(
+        sentences.append(
             f"{titles.get(family, family)} {names.success if names else 'success'} {rate_in_words(row)}, {tasks}"
         )
-    return "; ".join(said) + (f"; {wanted - done} episodes are still to play" if done < wanted else "")
+    return "; ".join(sentences) + (f"; {wanted - done} episodes are still to play" if done < wanted else "")
 
 
 def difference_in_words(d: Difference, titles: Mapping[str, str]) -> str:
-    """`held-out success +8.2 points [3.1, 13.2]`"""
+    """Return the difference with its interval: `held-out success +8.2 points [3.1, 13.2]`."""
     change, _, limits = d.points.partition(" ")
     name, _, how = (TOTALS.get(d.family) or titles.get(d.family, d.family)).partition(", ")
     return f"{name} {d.measure}{f' ({how})' if how else ''} {change} points {limits}"
 
 
-def what_would_show(d: Difference, comparisons: int = 1) -> str:
-    """Of a difference that is not significant: how much evidence is missing."""
+def missing_evidence(d: Difference, comparisons: int = 1) -> str:
+    """Describe how much evidence is missing for a difference that is not significant."""
     if d.p < SIGNIFICANT:
-        return f"p {p_value(d.p)} alone, {p_value(d.p_holm)} by Holm among {comparisons} comparisons"
+        return f"p {p_value(d.p)} alone, {p_value(d.p_holm)} with Holm's correction for {comparisons} comparisons"
     if (needed := d.tasks_needed) is not None:
         return f"about {int(float(f'{needed:.2g}')):,} tasks would be needed"
     if d.detectable is not None:
-        return f"{100 * d.detectable:.1f} points or more would have been seen"
+        return f"a difference of {100 * d.detectable:.1f} points would have been detected"
     return f"p {p_value(d.p)}"
 
 
 def headline_of(differences: Sequence[Difference]) -> Difference:
-    """The test that a comparison is about: success of `headline`."""
+    """Return the main test of a comparison: success in the main score (`headline`)."""
     name = headline(differences)
     return next(d for d in differences if d.family == name)
 
@@ -88,16 +88,16 @@ def headline_of(differences: Sequence[Difference]) -> Difference:
 def answer_of_comparison(
     comparison: Comparison, labels: tuple[str, str], titles: Mapping[str, str], comparisons: int = 1
 ) -> str:
-    """Which of two runs is better. `labels`: of the baseline and the run; `comparisons`: made at once."""
+    """Return a sentence that names the better of two runs. `comparisons`: number of comparisons in the command."""
     d = headline_of(comparison.differences)
     if comparison.of_losses:
         return _answer_of_losses(d, labels, comparisons)
-    said = difference_in_words(d, titles)
+    detail = difference_in_words(d, titles)
     if d.p_holm >= SIGNIFICANT:
-        missing = what_would_show(d, comparisons)
-        return f"no difference between {labels[1]} and {labels[0]} can be seen: {said}; {missing}"
+        missing = missing_evidence(d, comparisons)
+        return f"no significant difference between {labels[1]} and {labels[0]}: {detail}; {missing}"
     verdict = "better" if d.difference > 0 else "worse"
-    return f"{labels[1]} is {verdict} than {labels[0]}: {said}, {_p_in_words(d, comparisons)}"
+    return f"{labels[1]} is {verdict} than {labels[0]}: {detail}, {_p_in_words(d, comparisons)}"
 
 
 def _p_in_words(d: Difference, comparisons: int) -> str:
@@ -105,25 +105,27 @@ def _p_in_words(d: Difference, comparisons: int) -> str:
 
 
 def _answer_of_losses(d: Difference, labels: tuple[str, str], comparisons: int) -> str:
-    """Which of two models loses less under perturbation."""
+    """Return a sentence that says which of two models loses less under perturbation."""
     change, _, limits = d.points.partition(" ")
-    said = (
+    detail = (
         f"{d.measure} {100 * d.run:+.1f} against {100 * d.baseline:+.1f} points, difference {change} {limits}"
     )
     if d.p_holm >= SIGNIFICANT:
-        missing = what_would_show(d, comparisons)
-        return f"{labels[1]} and {labels[0]} lose alike under perturbation, as far as can be seen: {said}; {missing}"
+        missing = missing_evidence(d, comparisons)
+        return (
+            f"{labels[1]} and {labels[0]} do not differ significantly under perturbation: {detail}; {missing}"
+        )
     verdict = "less" if d.difference > 0 else "more"
-    return f"{labels[1]} loses {verdict} under perturbation than {labels[0]}: {said}, {_p_in_words(d, comparisons)}"
+    return f"{labels[1]} loses {verdict} under perturbation than {labels[0]}: {detail}, {_p_in_words(d, comparisons)}"
 
 
 def answer_of_sweep(sweep: Sweep) -> str:
-    """What a model loses under perturbation."""
+    """Return a sentence about the model's loss under perturbation."""
     if (d := sweep.change) is None:
-        return f"{sweep.model} on {sweep.title}: no perturbation is played yet"
+        return f"{sweep.model} on {sweep.title}: no perturbed run yet"
     change, _, limits = d.points.partition(" ")
-    said = f"success {100 * d.baseline:.1f} -> {100 * d.run:.1f} %, {change} points {limits}"
+    detail = f"success {100 * d.baseline:.1f} -> {100 * d.run:.1f} %, {change} points {limits}"
     if d.p >= SIGNIFICANT:
-        return f"no effect of perturbation on {sweep.model} can be seen: {said}; {what_would_show(d)}"
+        return f"no significant effect of perturbation on {sweep.model}: {detail}; {missing_evidence(d)}"
     verb = "loses" if d.difference < 0 else "gains"
-    return f"{sweep.model} {verb} under perturbation: {said}, p {p_value(d.p)}"
+    return f"{sweep.model} {verb} under perturbation: {detail}, p {p_value(d.p)}"

@@ -1,4 +1,4 @@
-"""Behaviour figures, for a terminal 80 columns wide."""
+"""Print behaviour figures in 80 columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BY_NAME = {figure.name: figure for figure in FIGURES}
 
 
 def figure_value(figure: Figure, value: float) -> str:
-    """Shares in percent, means as they are."""
+    """Return a share in percent, or a mean in its own unit."""
     return f"{100 * value:.1f}" if figure.share else f"{value:.1f}"
 
 
@@ -31,8 +31,8 @@ def _head(console: Console, name: str, run: RunBehaviour) -> None:
 
 
 def print_behaviour(console: Console, run: RunBehaviour, rows: Sequence[BehaviourRow]) -> None:
-    """All families together with intervals, then each family's value; one family alone with intervals."""
-    found = {(row.family, row.figure): row for row in rows}
+    """Print the figures of all families together (or of the only family) with intervals, and each family's value."""
+    values = {(row.family, row.figure): row for row in rows}
     families = list(dict.fromkeys(row.family for row in rows))
     titles = run.manifest.titles
     first = families[0]
@@ -42,34 +42,34 @@ def print_behaviour(console: Console, run: RunBehaviour, rows: Sequence[Behaviou
         "",
         "all" if first == ALL else titles.get(first, first),
         "95 % CI",
-        # Five families beside the figures and their intervals have four characters each on 80 columns.
+        # In 80 columns, five families have four characters each.
         *(run.short_title(family) for family in others),
     )
     if not others:
         table.add_column("n", justify="right", no_wrap=True)
         table.add_column("of", no_wrap=True)
     for figure in FIGURES:
-        row = found.get((first, figure.name))
+        row = values.get((first, figure.name))
         if row is None:
             continue
         cells = [figure.title, figure_value(figure, row.value), _interval(figure, row.low, row.high)]
         for family in others:
-            other = found.get((family, figure.name))
+            other = values.get((family, figure.name))
             cells.append("-" if other is None else _brief(figure, other.value))
         if not others:
             cells += [str(row.n), figure.per]
         table.add_row(*cells)
     console.print(table)
-    shown = sum(row.family == first for row in rows)
+    count = sum(row.family == first for row in rows)
     each = f", {len(rows)} with those of each family" if others else ""
-    remark(console, f"{shown} figures{each}: {uncorrected(len(rows))}.")
+    remark(console, f"{count} figures{each}: {describe_intervals(len(rows))}.")
     _foot(console)
 
 
-def uncorrected(count: int) -> str:
-    """What several 95 % intervals beside each other mean."""
+def describe_intervals(count: int) -> str:
+    """Return a warning that several 95 % intervals are not corrected for their number."""
     missed = f"about {0.05 * count:.0f}" if count >= 20 else "one in 20"
-    return f"intervals are not corrected for the number of figures; expect {missed} to miss by chance"
+    return f"intervals are not corrected for the number of figures; expect {missed} to miss the true value by chance"
 
 
 def _brief(figure: Figure, value: float) -> str:
@@ -77,7 +77,7 @@ def _brief(figure: Figure, value: float) -> str:
 
 
 def print_runs(console: Console, runs: Sequence[RunBehaviour]) -> None:
-    """Which run each letter is."""
+    """Print the letter, the label and the folder of each run."""
     for number, (label, run) in enumerate(zip(labels_of(runs), runs, strict=True)):
         _head(console, f"{letter(number)}  {label}", run)
 
@@ -85,15 +85,15 @@ def print_runs(console: Console, runs: Sequence[RunBehaviour]) -> None:
 def print_differences(
     console: Console, runs: Sequence[RunBehaviour], number: int, rows: Sequence[DifferenceRow]
 ) -> None:
-    """Of that run from the first, over all families or the one there is; bold if the interval excludes 0."""
+    """Print the differences between run `number` and the first run. A row is bold if its interval excludes 0."""
     a, b = letter(0), letter(number)
     family = rows[0].family if rows else ALL
-    shown = [row for row in rows if row.family == family]
-    count = shown[0].n if shown else 0
+    chosen = [row for row in rows if row.family == family]
+    count = chosen[0].n if chosen else 0
     where = "all families" if family == ALL else family
     remark(console, f"{b} against {a}: {where}, {count} tasks that both have played, paired by task")
     table = plain_table("", a, b, f"{b} - {a}", "95 % CI")
-    for row in shown:
+    for row in chosen:
         figure = _BY_NAME[row.figure]
         signed = f"{100 * row.difference:+.1f}" if figure.share else f"{row.difference:+.1f}"
         table.add_row(
@@ -105,7 +105,9 @@ def print_differences(
             style="bold" if row.low > 0 or row.high < 0 else None,
         )
     console.print(table)
-    remark(console, f"Bold: the interval excludes 0. {len(shown)} figures: {uncorrected(len(shown))}.")
+    remark(
+        console, f"Bold: the interval excludes 0. {len(chosen)} figures: {describe_intervals(len(chosen))}."
+    )
     _foot(console)
 
 

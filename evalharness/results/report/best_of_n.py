@@ -1,4 +1,4 @@
-"""A study of Best-of-N for a terminal: the best of N samples, and curves over k."""
+"""Print a Best-of-N study: the best of N samples, and curves over k."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CURVES = {"best_success": "pass@k", "best_progress": "best progress", "every_su
 
 
 def decoding_rows(study: BestOfN, group: str) -> list[Row]:
-    """Greedy, best of N and delta; between them what one sample does, which the paper does not have."""
+    """Return the rows greedy, one sample, best of N and delta. The paper has no row for one sample."""
     kinds: dict[str, Mapping[str, Mapping[str, float]]] = {
         "greedy": {f.family: f.greedy for f in study.families},
         "one sample": {f.family: f.one_sample for f in study.families},
@@ -29,11 +29,11 @@ def decoding_rows(study: BestOfN, group: str) -> list[Row]:
     rows = [
         Row(
             name,
-            {f"{family}_{m}": percent_cell(rates[m]) for family, rates in found.items() for m in MEASURES},
+            {f"{family}_{m}": percent_cell(rates[m]) for family, rates in listed.items() for m in MEASURES},
             group,
             "run",
         )
-        for name, found in kinds.items()
+        for name, listed in kinds.items()
     ]
     delta = {
         f"{f.family}_{m}": percent_cell(f.delta[m], f.delta_ci95[m]) for f in study.families for m in MEASURES
@@ -45,33 +45,33 @@ def temperature_text(study: BestOfN) -> str:
     return "as the model recommends" if study.temperature is None else f"{study.temperature:g}"
 
 
-def _called(study: BestOfN, family: str) -> str:
+def _title(study: BestOfN, family: str) -> str:
     return "held-out" if family == HELD_OUT else study.titles.get(family, family)
 
 
 def best_table(study: BestOfN) -> Table:
-    """Greedy, one sample, best of N and their difference, as the paper has them."""
+    """Return the table of greedy, one sample, best of N and their difference, in the paper's layout."""
     columns = (
-        Column(f"{family.family}_{measure}", measure, _called(study, family.family))
+        Column(f"{family.family}_{measure}", measure, _title(study, family.family))
         for family in study.families
         for measure in MEASURES
     )
     return Table("", tuple(columns), tuple(decoding_rows(study, "")), "%")
 
 
-def shown_ks(n: int) -> list[int]:
-    """Every k up to ten; of more, about ten that double, and the last."""
+def select_ks(n: int) -> list[int]:
+    """Return every k from 1 to n if n is at most ten; otherwise about ten k that grow by doubling, and n."""
     if n <= _MOST_COLUMNS:
         return list(range(1, n + 1))
     return sorted({1, 2, 3, 4, 6, 8, *(2**i for i in range(4, n.bit_length())), n} & set(range(1, n + 1)))
 
 
 def curves_table(study: BestOfN) -> Drawn:
-    ks = shown_ks(study.samples)
+    ks = select_ks(study.samples)
     table = plain_table("", *(f"k={k}" for k in ks))
     families = dict.fromkeys(str(row["family"]) for row in study.curves)
     for family in families:
-        table.add_row(Text(_called(study, family), style="bold"))
+        table.add_row(Text(_title(study, family), style="bold"))
         for curve, name in _CURVES.items():
             values = {
                 row["k"]: row["rate"]
@@ -83,19 +83,19 @@ def curves_table(study: BestOfN) -> Drawn:
 
 
 def answer(study: BestOfN) -> str:
-    """What sampling gains over one greedy attempt, on what counts most."""
+    """Return a sentence about the gain of sampling over one greedy attempt, in the main score."""
     total = next((f for f in study.families if f.family == HELD_OUT), study.families[0])
     low, high = (100 * end for end in total.delta_ci95["success"])
     greedy, best = percent(total.greedy["success"]), percent(total.best["success"])
     return (
         f"best of {study.samples} solves {best} % instead of {greedy} % (greedy): "
-        f"{_called(study, total.family)} success "
+        f"{_title(study, total.family)} success "
         f"{100 * total.delta['success']:+.1f} points [{low:.1f}, {high:.1f}], {total.n} tasks"
     )
 
 
 def print_best_of_n(console: Console, study: BestOfN, *, verbose: bool = False) -> None:
-    """`verbose` changes nothing: every number is shown."""
+    """Print the study. `verbose` has no effect: every number is printed."""
     about = f"suite {study.suite}, at most {study.max_turns} turns, temperature {temperature_text(study)}"
     if study.perturbation:
         about += f", perturbation {study.perturbation}"
@@ -106,11 +106,11 @@ def print_best_of_n(console: Console, study: BestOfN, *, verbose: bool = False) 
         console.print(line(note, "yellow"))
     console.print()
     if study.families:
-        counts = ", ".join(f"{_called(study, family.family)} {family.n}" for family in study.families)
+        counts = ", ".join(f"{_title(study, family.family)} {family.n}" for family in study.families)
         print_table(console, best_table(study))
         remark(console, f"tasks: {counts}")
-        remark(console, "delta: paired by task; never zero-width")
+        remark(console, "delta: paired by task; its interval always has a width")
         console.print()
-    console.print(Text("k of the samples, every choice of k counted alike (%)", style="bold"))
+    console.print(Text("mean over all choices of k samples (%)", style="bold"))
     console.print(curves_table(study))
-    remark(console, "pass@k: one of k succeeds. pass^k: all k do.")
+    remark(console, "pass@k: at least one of k succeeds. pass^k: all k succeed.")

@@ -1,4 +1,4 @@
-"""The checkpoints of a training run, for a terminal 80 columns wide."""
+"""Print the checkpoints of a training run in 80 columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evalharness.results.score import MEASURES
 
 
 def scores_table(training: Training) -> Table:
-    """Table of the training's main score (`training.score`) at each step."""
+    """Return the table of the main score (`training.score`) at each step."""
     table = plain_table("", training.axis, "n")
     for measure in MEASURES:
         table.add_column(f"{measure} % [95 % CI]", no_wrap=True)
@@ -40,7 +40,7 @@ def _with_interval(point: Point, column: str, measure: str) -> str:
 
 
 def families_table(training: Training) -> Table:
-    """Each family's rate of the measure that the best is chosen by."""
+    """Return the table of each family's rate, in the measure that selects the best checkpoint."""
     families = [column for column in training.points[0].rates if column != training.score]
     table = plain_table(f"{training.by} %", *(printable(training.titles.get(f, f)) for f in families))
     for point in training.points:
@@ -50,17 +50,17 @@ def families_table(training: Training) -> Table:
 
 
 def tests_table(training: Training, measures: Sequence[str]) -> Table:
-    """Every checkpoint against the first; without rows if there is one checkpoint."""
+    """Return the tests of every checkpoint against the first; the table is empty if there is only one checkpoint."""
     table = plain_table("", "n", "against the first [95 % CI]", "p", "Holm", "w/t/l")
     for measure in measures:
-        found = [
+        tests = [
             (point, test)
             for point in training.points
             if (test := point.against_first.get(measure)) is not None
         ]
-        if found:
+        if tests:
             table.add_row(Text(f"{measure} %", style="bold"))
-        for point, test in found:
+        for point, test in tests:
             style = "bold" if test.p_holm < 0.05 else None
             cells = (str(test.n), test.points, p_value(test.p), p_value(test.p_holm), test.tally)
             table.add_row(f"  {_name(point)}", *cells, style=style)
@@ -68,7 +68,7 @@ def tests_table(training: Training, measures: Sequence[str]) -> Table:
 
 
 def winner_lines(training: Training) -> list[str]:
-    """Return which one is best, and on which tasks that was decided."""
+    """Return lines that name the best checkpoint and the tasks that selected it."""
     winner, column = training.winner, training.titles.get(training.score, training.score)
     rate, _, limits = _with_interval(winner, training.score, training.by).strip().partition(" ")
     among = f", of {training.chosen_among}" if training.chosen_among > 1 else ""
@@ -83,7 +83,7 @@ def winner_lines(training: Training) -> list[str]:
 
 
 def print_training(console: Console, training: Training, *, verbose: bool = False) -> None:
-    """`verbose`: the tests of both measures, not only of the one that selects."""
+    """Print the checkpoints. `verbose`: the tests of both measures, not only of the selecting measure."""
     answer, *others = winner_lines(training)
     count = len(training.points)
     many = "1 checkpoint" if count == 1 else f"{count} checkpoints"

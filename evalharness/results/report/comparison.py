@@ -1,4 +1,4 @@
-"""Comparisons of runs: for a terminal 80 columns wide, and as Markdown."""
+"""Print comparisons of runs in 80 columns, or write them as Markdown."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from evalharness.results.tabular.markup import markdown, markdown_text
 from evalharness.results.tabular.table import Cell, Column, Row, Table
 from evalharness.results.tabular.text import print_table
 
-_ESTIMATED_SAID = "estimated: the whole held-out score, from --subset; p follows from the interval. "
-POOLED_SAID = "pooled: every task of these families once, families as strata; not the held-out score. "
+_ESTIMATED_NOTE = "estimated: the whole held-out score, from --subset; p follows from the interval. "
+POOLED_NOTE = "pooled: mean over all tasks of these families (strata); not the held-out score. "
 
 
 def _titles(comparison: Comparison) -> dict[str, str]:
@@ -56,7 +56,7 @@ def _cells(d: Difference) -> dict[str, str]:
 
 
 def difference_tables(comparison: Comparison, *, verbose: bool = False) -> Iterator[Table]:
-    """A table for each measure, a row a family. `verbose`: also p over kinds, what is detectable, and the tally."""
+    """Yield a table per measure with a row per family. `verbose`: also p by kind, detectable difference, and tally."""
     a, b = comparison.letters
     names = {
         "n": "n",
@@ -83,26 +83,26 @@ def difference_tables(comparison: Comparison, *, verbose: bool = False) -> Itera
 
 
 def compact_ids(task_ids: Sequence[str]) -> Iterator[str]:
-    """`babyai/agentboard: 003 007 012`, a line for each family and suite."""
+    """Yield a line for each family and suite: `babyai/agentboard: 003 007 012`."""
     parts = (task_id.rpartition("/") for task_id in task_ids)
     for prefix, indices in group_by_key((prefix, index) for prefix, _, index in parts).items():
         yield f"{prefix}: {' '.join(indices)}"
 
 
 def _parts_of_the_error(comparison: Comparison, titles: Mapping[str, str]) -> Drawn | None:
-    """The variance components; None if every task was attempted once."""
+    """Return the table of variance components; None if every task was attempted once."""
     others = (f"another run of {letter}" for letter in comparison.letters)
     table = plain_table("standard error, points", "other tasks", *others, gap=2)
     for d in comparison.differences:
         parts = (d.standard_error_tasks, d.standard_error_attempts_baseline, d.standard_error_attempts_run)
         if any(part is not None for part in parts):
-            shown = ("not measured" if part is None else f"{100 * part:.1f}" for part in parts)
-            table.add_row(f"{_title(d, titles)}, {d.measure}", *shown)
+            cells = ("not measured" if part is None else f"{100 * part:.1f}" for part in parts)
+            table.add_row(f"{_title(d, titles)}, {d.measure}", *cells)
     return table if table.row_count else None
 
 
 def _compared_runs(comparisons: Sequence[Comparison]) -> Iterator[tuple[str, str, ScoredRun]]:
-    """(letter, label, run) of the baseline and of every run."""
+    """Yield (letter, label, run) for the baseline and for every run."""
     runs = [comparisons[0].baseline, *(comparison.run for comparison in comparisons)]
     letters = [comparisons[0].letters[0], *(comparison.letters[1] for comparison in comparisons)]
     yield from zip(letters, labels_of(runs), runs, strict=True)
@@ -113,7 +113,7 @@ def letters_of(comparisons: Sequence[Comparison]) -> list[str]:
 
 
 def answers(comparisons: Sequence[Comparison]) -> list[str]:
-    """A line a comparison: which run is better."""
+    """Return a sentence for each comparison that says which run is better."""
     first, *others = (label for _, label, _ in _compared_runs(comparisons))
     return [
         answer_of_comparison(each, (first, other), _titles(each), len(comparisons))
@@ -122,24 +122,24 @@ def answers(comparisons: Sequence[Comparison]) -> list[str]:
 
 
 def cautions(comparison: Comparison) -> list[str]:
-    """What a reader must know before believing the answer."""
+    """Return warnings that a reader must know before trusting the answer."""
     d = headline_of(comparison.differences)
     if d.p_holm < SIGNIFICANT <= (d.p_by_kind or 0.0):
         return [
             *comparison.notes,
-            f"p {p_value(d.p_by_kind or 0.0)} with kinds as units: it may not hold for other kinds of tasks",
+            f"p {p_value(d.p_by_kind or 0.0)} with kinds as units: the result may not hold for other kinds of tasks",
         ]
     return list(comparison.notes)
 
 
 def print_comparisons(console: Console, comparisons: Sequence[Comparison], *, verbose: bool = False) -> None:
-    """The answers, which run each letter is, and a table for each comparison."""
+    """Print the answers, the letter of each run, and the tables of each comparison."""
     for answer in answers(comparisons):
         console.print(line(answer, "bold"))
     for letter, label, run in _compared_runs(comparisons):
         parts = run.repeats or run.trainings
         folders = ", ".join(str(one.folder) for one in parts or (run,))
-        what = "repeats read as one run" if run.repeats else "trainings, the mean over their seeds"
+        what = "repeats joined into one run" if run.repeats else "trainings; mean over their seeds"
         more = f"  ({len(parts)} {what})" if parts else ""
         console.print(line(f"{letter}  {label}  {folders}{more}"), soft_wrap=True)
     for comparison in comparisons:
@@ -175,7 +175,7 @@ def print_comparisons(console: Console, comparisons: Sequence[Comparison], *, ve
 
 
 def _print_details(console: Console, comparison: Comparison) -> None:
-    """Parts of the error, kinds of tasks, and the tasks that only one run solves."""
+    """Print the variance components, the kinds of tasks, and the tasks that one run solves more often."""
     titles, (a, b) = _titles(comparison), comparison.letters
     if (parts := _parts_of_the_error(comparison, titles)) is not None:
         console.print(parts)
@@ -195,14 +195,14 @@ def _print_details(console: Console, comparison: Comparison) -> None:
 
 
 def verdict(limit: Limit, comparison: Comparison) -> tuple[str, bool]:
-    """(line about a limit, whether the comparison is beyond it). Raises UserError if it has no such score."""
+    """Return (line about a limit, whether the comparison fails it). Raise UserError if it has no such score."""
     failed, d = limit.test(comparison.differences)
-    said = difference_in_words(d, _titles(comparison))
-    return f"{comparison.letters[1]} {'fails' if failed else 'passes'} --fail-if {limit.text}: {said}", failed
+    text = difference_in_words(d, _titles(comparison))
+    return f"{comparison.letters[1]} {'fails' if failed else 'passes'} --fail-if {limit.text}: {text}", failed
 
 
 def comparisons_as_markdown(comparisons: Sequence[Comparison], more: Sequence[str] = ()) -> str:
-    """For a pull request or an e-mail: the answers, then the tables. `more`: lines after the answers."""
+    """Return the answers and the tables for a pull request or an e-mail. `more`: lines after the answers."""
     parts = [*(f"**{markdown_text(answer)}**" for answer in answers(comparisons)), *map(markdown_text, more)]
     letters = (f"{letter}: {label}" for letter, label, _ in _compared_runs(comparisons))
     run = comparisons[0].run
@@ -214,7 +214,7 @@ def comparisons_as_markdown(comparisons: Sequence[Comparison], more: Sequence[st
 
 
 def method(differences: Sequence[Difference]) -> str:
-    """Which test p is of."""
+    """Name the tests that computed p."""
     tests = {d.test for d in differences}
     text = "McNemar's test (success), sign flips (progress), mid-p"
     if "mcnemar" not in tests:
@@ -227,11 +227,11 @@ def method(differences: Sequence[Difference]) -> str:
 
 
 def holm_line(title: str, comparisons: int, families: int) -> str:
-    """How p was adjusted: `title` of the headline, `families`: tests of these."""
+    """Explain how p was adjusted. `title`: title of the main score. `families`: number of tests over families."""
     compared = "1 comparison" if comparisons == 1 else f"{comparisons} comparisons"
-    text = f"Holm: p of {title} success adjusted over {compared}, its progress likewise"
+    text = f"Holm: p of {title} success and p of {title} progress are each adjusted over {compared}"
     if families:
-        text += f", families over their {families} tests; no p is below that of {title} success"
+        text += f", p of families over their {families} tests; no p is below that of {title} success"
     return text
 
 
@@ -240,7 +240,7 @@ def tests_of_families(comparisons: Iterable[Sequence[Difference]]) -> int:
 
 
 def _print_method(console: Console, comparisons: Sequence[Comparison]) -> None:
-    """What the columns of all tables are."""
+    """Explain the columns of all tables."""
     every = [d for c in comparisons for d in c.differences]
     first = headline_of(comparisons[0].differences)
     adjusted = holm_line(
@@ -253,8 +253,8 @@ def _print_method(console: Console, comparisons: Sequence[Comparison]) -> None:
         console,
         f"p: {method(every)}; the interval excludes 0 if p is below 0.05. {adjusted}. "
         "MDD: the smallest true difference that this test finds with 80 % power at 5 %. "
-        f"{_ESTIMATED_SAID if any(d.family == ESTIMATED for d in every) else ''}"
-        f"{POOLED_SAID if any(d.family == POOLED for d in every) else ''}"
+        f"{_ESTIMATED_NOTE if any(d.family == ESTIMATED for d in every) else ''}"
+        f"{POOLED_NOTE if any(d.family == POOLED for d in every) else ''}"
         f"w/t/l: tasks won, tied, lost by {' or '.join(letters) if len(letters) < 3 else 'the later run'}.",
     )
     by_kind = [d for d in every if d.p_by_kind is not None]
@@ -262,7 +262,7 @@ def _print_method(console: Console, comparisons: Sequence[Comparison]) -> None:
         return
     if all(d.kinds == d.n for d in by_kind):
         remark(
-            console, "kinds: p with kinds as units; each task is the only one of its kind, so it is p again"
+            console, "kinds: p with kinds as units; equal to p, because each task is the only one of its kind"
         )
         return
     least = {
@@ -271,5 +271,5 @@ def _print_method(console: Console, comparisons: Sequence[Comparison]) -> None:
         if d.smallest_p_by_kind is not None and d.kinds < d.n
     }
     listed = "; ".join(f"{title} {text}" for title, text in least.items())
-    smallest = f"; smallest possible p: {listed}" if least else ""
+    smallest = f"; smallest possible p with so few kinds: {listed}" if least else ""
     remark(console, f"kinds: p with kinds as units (Student's t), for other kinds of tasks{smallest}")

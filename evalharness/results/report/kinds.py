@@ -1,4 +1,4 @@
-"""Success by kind of task: a line a family, for one run or for two."""
+"""Print success by kind of task, one line per family, for one run or for two runs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def print_kinds(
     titles: Mapping[str, str],
     letters: Sequence[str] = (),
 ) -> None:
-    """`kinds`: family -> kind -> its score in each run; `letters`: the letter that stands for each run, if there are
-    several runs."""
+    """Print success by kind. `kinds`: family -> kind -> score in each run. `letters`: the letter of each run, if there
+    are several runs."""
     if not kinds:
         return
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
@@ -43,7 +43,7 @@ def _rate(score: KindScore) -> str:
 
 
 def kinds_of(summary: Summary) -> dict[str, dict[str, tuple[KindScore]]]:
-    """As `print_kinds` takes them."""
+    """Return the kinds of a summary in the form that `print_kinds` needs."""
     return {
         family: {kind: (score,) for kind, score in entry.by_kind.items()}
         for family, entry in summary.families.items()
@@ -52,7 +52,7 @@ def kinds_of(summary: Summary) -> dict[str, dict[str, tuple[KindScore]]]:
 
 
 def kind_rows(summary: Summary) -> list[dict[str, Any]]:
-    """A flat row for each family and kind of task. Fractions 0..1."""
+    """Return a flat row for each family and kind of task, with fractions 0..1."""
     return [
         {
             "family": family,

@@ -1,4 +1,4 @@
-"""How figures look, and how they are saved. Needs matplotlib (the extra `plots`)."""
+"""Set the style of figures and save them. Needs matplotlib (the extra `plots`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Distinct with any colour vision: Okabe & Ito, "Color Universal Design" (2008). Lines differ in dashes as well."""
+"""Colours that colour-blind readers can distinguish: Okabe & Ito, "Color Universal Design" (2008)."""
 _STYLE: dict[Any, Any] = {
     "font.size": 9,
     "axes.spines.top": False,
@@ -40,15 +40,15 @@ PAPER: dict[Any, Any] = {
     "font.size": 8,
     "axes.titleweight": "normal",
     "axes.titlesize": 8,
-    "pdf.fonttype": 42,  # letters that can be copied, and that conferences take
+    "pdf.fonttype": 42,  # TrueType: text can be copied, and conferences accept it
     "figure.titlesize": 0,
 }
-"""Beside `_STYLE` for a figure of a paper: no title inside, which the caption is."""
+"""Changes to `_STYLE` for a figure in a paper. It has no title, because the caption replaces it."""
 Style = Literal["screen", "paper"]
 
 
 def style(look: Style = "screen") -> AbstractContextManager[None]:
-    """The look of everything drawn and saved within. Raises UserError where matplotlib is missing."""
+    """Return a context that sets the style of all figures drawn in it. Raise UserError if matplotlib is missing."""
     try:
         from matplotlib import rc_context
     except ImportError:
@@ -60,8 +60,8 @@ def style(look: Style = "screen") -> AbstractContextManager[None]:
         log = logging.getLogger("matplotlib")
         level = log.level
         with rc_context({**_STYLE, **(PAPER if look == "paper" else {})}), warnings.catch_warnings():
-            # A glyph that the font lacks is drawn as a box: a person sees that in the picture, and no line of
-            # somebody else's code in the terminal.
+            # A character that the font lacks is drawn as a box. The user sees the box in the figure, so matplotlib
+            # need not warn in the terminal.
             warnings.simplefilter("ignore")
             log.setLevel(logging.ERROR)
             try:
@@ -73,8 +73,8 @@ def style(look: Style = "screen") -> AbstractContextManager[None]:
 
 
 def save_figure(figure: Figure, stem: Path, look: Style = "screen") -> list[Path]:
-    """As PNG (200 dots an inch) or, for a paper, PDF, and as SVG; the same bytes for the same numbers. Raises UserError
-    on a bad folder."""
+    """Save as SVG, and as PNG (200 dots per inch) or, for a paper, as PDF. The same numbers give the same bytes. Raise
+    UserError if the folder cannot be written."""
     paths = [stem.with_suffix(".pdf" if look == "paper" else ".png"), stem.with_suffix(".svg")]
     for path in paths:
         save_as(figure, path)
@@ -82,7 +82,7 @@ def save_figure(figure: Figure, stem: Path, look: Style = "screen") -> list[Path
 
 
 def save_as(figure: Figure, target: Path) -> None:
-    """In the format of the file's ending: PDF, SVG or PNG; the same bytes for the same numbers. Raises UserError."""
+    """Save as PDF, SVG or PNG, as the file's ending says. Raise UserError if the file cannot be written."""
     metadata: dict[str, dict[str, None]] = {
         ".pdf": {"CreationDate": None, "Producer": None, "Creator": None},
         ".svg": {"Date": None, "Creator": None},

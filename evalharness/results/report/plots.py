@@ -1,4 +1,4 @@
-"""Plots of runs: PNG and SVG, and the numbers of each as CSV. Needs matplotlib (the extra `plots`)."""
+"""Draw plots of runs. Needs matplotlib (the extra `plots`)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 DASHES = ("-", "--", "-.", ":")
 _LONGEST_LABEL = 60
-"""Characters; a figure is not made wider for a name."""
+"""Maximum length of a label in characters, so that a long name does not make the figure wider."""
 INCH_A_CHARACTER = 0.075
-"""Of the size of letters that labels have."""
+"""Width of a character in a label."""
 
 
 def short_label(text: str) -> str:
-    """One line, its middle left out where it is very long: names of models differ at their ends."""
+    """Return the label as one line. Cut the middle of a very long label: names of models differ at their ends."""
     text = printable(text, single_line=True)
     if len(text) <= _LONGEST_LABEL:
         return text
@@ -52,7 +52,7 @@ def make_figure(width: float, height: float, title: str) -> Figure:
 
 
 def panel_grid(figure: Figure, count: int, columns: int) -> list[Axes]:
-    """So many panels, `columns` in a row."""
+    """Return `count` panels, `columns` in each row."""
     axes = list(figure.subplots(-(-count // columns), columns, squeeze=False).flat)
     for spare in axes[count:]:
         spare.remove()
@@ -62,7 +62,7 @@ def panel_grid(figure: Figure, count: int, columns: int) -> list[Axes]:
 def _family_panels(
     rows: Sequence[Row], titles: Mapping[str, str], title: str, ylabel: str
 ) -> tuple[Figure, dict[str, Axes]]:
-    """One panel a family, at most three in a row, percent upwards."""
+    """Make one panel per family, at most three in a row; the y axis is in percent."""
     families = values_of(rows, "family")
     columns = min(3, len(families))
     lines = -(-len(families) // columns)
@@ -79,7 +79,7 @@ def _family_panels(
 def measure_panels(
     rows: Sequence[Row], titles: Mapping[str, str], title: str, height: float, beside: float = 0.0
 ) -> tuple[Figure, dict[tuple[str, str], Axes]]:
-    """Success above, progress below; a column a family. `beside`: inches that the panels' labels take."""
+    """Make a row of panels per measure and a column per family. `beside`: inches that the labels need."""
     families, measures = values_of(rows, "family"), values_of(rows, "measure")
     figure = make_figure(max(5.0, 1.6 + 1.7 * len(families), beside + 1.7 * len(families)), height, title)
     grid = figure.subplots(len(measures), len(families), sharex=True, sharey=True, squeeze=False)
@@ -93,22 +93,22 @@ def measure_panels(
 
 
 def add_legend(figure: Figure) -> None:
-    """One legend of everything drawn, below the panels."""
-    shown: dict[str, Any] = {}
+    """Add one legend for all panels below them."""
+    handles: dict[str, Any] = {}
     for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            shown.setdefault(label, handle)
-    if not shown:
+            handles.setdefault(label, handle)
+    if not handles:
         return
-    widest = max(map(len, shown)) * INCH_A_CHARACTER + 0.6
-    columns = int(max(1, min(3, len(shown), figure.get_figwidth() // widest)))
-    figure.legend(list(shown.values()), list(shown), loc="outside lower center", ncols=columns)
-    # Entries below each other take their room from nobody else.
-    figure.set_figheight(figure.get_figheight() + 0.17 * (-(-len(shown) // columns) - 1))
+    widest = max(map(len, handles)) * INCH_A_CHARACTER + 0.6
+    columns = int(max(1, min(3, len(handles), figure.get_figwidth() // widest)))
+    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns)
+    # The figure grows with the rows of the legend, so that the panels keep their size.
+    figure.set_figheight(figure.get_figheight() + 0.17 * (-(-len(handles) // columns) - 1))
 
 
 _MOST_BANDS = 3
-"""In one panel; more cannot be distinguished, and lines alone are drawn."""
+"""Maximum number of interval bands in one panel. More bands cannot be distinguished, so only lines are drawn."""
 
 
 def _curve(
@@ -122,7 +122,7 @@ def _curve(
 
 
 def _banded(title: str, lines: int) -> tuple[str, bool]:
-    """The title of a figure with so many lines a panel, and whether they have bands."""
+    """Return the title of a figure with `lines` lines per panel, and whether the lines have interval bands."""
     band = lines <= _MOST_BANDS
     return (f"{title} (bands: 95 % over tasks)" if band else title), band
 
@@ -169,7 +169,7 @@ def _points(axes: Axes, rows: Sequence[Row], xs: Sequence[float], i: int, label:
     ys = [100 * row["rate"] for row in rows]
     if not ys:
         return
-    # An interval over resampled values can end a rounding error short of its own mean.
+    # By a rounding error, a bootstrap interval may not contain its own mean.
     below = [max(0.0, y - 100 * row["ci95_low"]) for y, row in zip(ys, rows, strict=True)]
     above = [max(0.0, 100 * row["ci95_high"] - y) for y, row in zip(ys, rows, strict=True)]
     axes.errorbar(
@@ -179,7 +179,7 @@ def _points(axes: Axes, rows: Sequence[Row], xs: Sequence[float], i: int, label:
 
 
 def draw_best_of_k(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
-    """One run: a colour a curve. Several: a colour a run, dashes a curve."""
+    """Draw the curves over k. Dashes show the curves; colours show the runs if there are several, else the curves."""
     runs = values_of(rows, "run")
     title, band = _banded("k samples of a task", len(runs) * len(CURVE_NAMES))
     figure, panels = _family_panels(rows, titles, title, "rate (%)")
@@ -200,7 +200,7 @@ def draw_best_of_k(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
 
 
 def draw_over(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
-    """Success and progress of each family over a training's step, or over what the runs were labelled with."""
+    """Draw success and progress of each family over the training step, or over the value of a label."""
     axis = str(rows[0]["axis"])
     figure, panels = _family_panels(rows, titles, f"By {short_label(axis)} (bars: 95 %)", "rate (%)")
     series, measures = values_of(rows, "series"), values_of(rows, "measure")
@@ -212,7 +212,7 @@ def draw_over(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
                 label = f"{short_label(name)}: {measure}" if len(series) > 1 else measure
                 _points(axes, own, [float(row["x"]) for row in own], len(measures) * i + j, label)
         axes.set_xlabel(short_label(axis))
-        if xs[0] > 0 and xs[-1] >= 8 * xs[0]:  # sizes of data double
+        if xs[0] > 0 and xs[-1] >= 8 * xs[0]:  # data sizes grow by doubling
             axes.set_xscale("log", base=2)
             axes.set_xticks(xs, [f"{x:g}" for x in xs], rotation=45 if len(xs) > 5 else 0)
             axes.minorticks_off()
@@ -225,4 +225,4 @@ DRAW = {
     "difficulty": draw_difficulty,
     "best_of_k": draw_best_of_k,
 }
-"""Name of a plot and its files -> how it is drawn."""
+"""Name of a plot and of its files -> function that draws it."""

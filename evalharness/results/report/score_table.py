@@ -1,4 +1,4 @@
-"""The scores of a run: one table, a row a family; for `--verbose` also grounding, floors and ceilings."""
+"""Build the tables of a run's scores with one row per family; `--verbose` adds grounding, floors and ceilings."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _USUAL = dict(zip(MEASURES, MEASURES, strict=True))
 
 
 def score_tables(summary: Summary, titles: Mapping[str, str], *, verbose: bool = False) -> Iterator[Table]:
-    """Success and progress with 95 % intervals. Families whose scores go by names of their own stand in tables of their
-    own."""
+    """Yield tables of success and progress with 95 % intervals. A family with its own names for the scores has its own
+    table."""
     apart = summary.scores or {}
     usual = {family: row for family, row in summary.families.items() if family not in apart}
     if usual:
@@ -34,7 +34,7 @@ def score_tables(summary: Summary, titles: Mapping[str, str], *, verbose: bool =
 
 
 def _columns(names: Mapping[str, str], verbose: bool) -> tuple[Column, ...]:
-    limits = "" if verbose else " [95 % CI]"  # three columns with it are wider than 80 characters
+    limits = "" if verbose else " [95 % CI]"  # with it, three columns are wider than 80 characters
     rates = [Column(measure, f"{name} %{limits}") for measure, name in names.items()]
     return (Column("tasks", "tasks"), *rates, *([Column("grounding", "grounding %")] if verbose else []))
 
@@ -55,7 +55,7 @@ def _rates(score: Scores | Estimate | FamilyRow, marks: str = "") -> dict[str, C
 
 
 def _totals(summary: Summary) -> Iterator[Row]:
-    """The held-out score; without it what is estimated of it, or all tasks together."""
+    """Yield the row of the held-out score; else of its estimate; else of the pooled score."""
     for name in (HELD_OUT, ESTIMATED, POOLED):
         if (score := getattr(summary, name)) is not None:
             of = f"/{score.stands_for}" if name == ESTIMATED else ""
@@ -64,7 +64,7 @@ def _totals(summary: Summary) -> Iterator[Row]:
 
 
 def floor_table(summary: Summary, titles: Mapping[str, str]) -> Table | None:
-    """Each rate between its floor and its ceiling; None where no range is stored."""
+    """Return the table of floors, ceilings and corrected rates; None if no range is stored."""
     rows = []
     for measure in MEASURES:
         for family, row in summary.families.items():
@@ -82,23 +82,25 @@ def floor_table(summary: Summary, titles: Mapping[str, str]) -> Table | None:
     )
     notes = (
         "floor: random valid action (it sees the list, your model does not); corrected: 0 is the floor, 100 the best "
-        "known plans; its interval includes the floor's own error",
+        "known plans; its interval includes the error of the floor",
     )
     return Table("", columns, tuple(rows), "floor and ceiling", notes) if rows else None
 
 
 def _is_early(entry: FamilyRow) -> bool:
-    """Some episodes ended and others did not: those are no sample of the family."""
+    """Return whether only a part of the episodes has ended. Episodes that end early are not a random sample."""
     return 0 < entry.episodes < entry.episodes_selected - entry.infrastructure_failures
 
 
 def legend(summary: Summary) -> list[str]:
-    """What the marks behind the rates mean."""
+    """Return the meaning of the marks after the rates."""
     parts = []
     if any(map(_is_early, summary.families.values())):
-        parts.append(f"{EARLY} only of the episodes that ended: not the family's rate")
+        parts.append(f"{EARLY} only the episodes that have ended: not the family's rate")
     if summary.cut_from:
         parts.append(f"{CUT} the server dropped the beginning of episodes: not the model's score")
     if summary.held_out is None and summary.held_out_estimate is not None:
-        parts.append("estimated: from tasks that stand for the others; the interval contains their error")
+        parts.append(
+            "estimated: from tasks that represent the others; the interval includes the error of the estimate"
+        )
     return ["; ".join(parts)] if parts else []

@@ -1,4 +1,4 @@
-"""The runs of a study side by side: as rows of a leaderboard, and each compared with the first."""
+"""Show the runs of a study as rows of a leaderboard, and compare each run with the first."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class StudyRuns:
     comparisons: tuple[Comparison, ...] = ()
 
     def rows(self) -> list[dict[str, Any]]:
-        """A flat row for each row of the leaderboard."""
+        """Return a flat row for each row of the leaderboard."""
         return self.board.rows()
 
     def to_json(self) -> dict[str, Any]:
@@ -34,14 +34,14 @@ class StudyRuns:
 
 
 def put_seeds_together(runs: Sequence[ScoredRun], benchmark: Benchmark) -> StudyRuns:
-    """A row for the mean, and one for each seed. Raises UserError if the runs differ in more than their seed."""
+    """Return a row for the mean and one for each seed. Raise UserError if the runs differ in more than their seed."""
     mean = own_row(join_repeats(runs), f"mean of {len(runs)} seeds", benchmark.prompts, ())
     board = _board(runs, benchmark)
     return StudyRuns(replace(board, standings=(mean, *board.standings)))
 
 
 def put_agents_together(runs: Sequence[ScoredRun], benchmark: Benchmark) -> StudyRuns:
-    """A row for each agent; every agent is compared with the first. Raises UserError if the protocols differ."""
+    """Return a row for each agent, and compare every agent with the first. Raise UserError if the protocols differ."""
     return StudyRuns(_board(runs, benchmark), tuple(compare_runs(runs)) if len(runs) > 1 else ())
 
 
@@ -50,7 +50,7 @@ def _board(runs: Sequence[ScoredRun], benchmark: Benchmark) -> Leaderboard:
 
 
 def print_study_runs(console: Console, study: StudyRuns, *, verbose: bool = False) -> None:
-    """The answers of comparisons if there are some, else those of the rows."""
+    """Print the comparisons if there are any, then the leaderboard."""
     if study.comparisons:
         print_comparisons(console, study.comparisons, verbose=verbose)
         console.print()

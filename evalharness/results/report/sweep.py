@@ -1,4 +1,4 @@
-"""A sweep over perturbations, for a terminal 80 columns wide."""
+"""Print a sweep over perturbations in 80 columns."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from evalharness.results.tabular.text import print_table
 
 
 def _mark(*columns: RunColumn) -> str:
-    """That of recalled wordings, if one of the columns has one."""
+    """Return the mark for our own wordings, if one of the columns uses one."""
     return DIFFERS if any(column.recalled for column in columns) else ""
 
 
 def sweep_table(sweep: Sweep) -> Cells:
-    """One sweep: a row a measure, a column a run, then average and deviation."""
+    """Return a table of the sweep: one row per measure; one column per run, then average and standard deviation."""
     names = {column.name: column.name for column in sweep.columns} | {UNPERTURBED: "unperturbed"}
     columns = [Column(key, name) for key, name in names.items()]
     columns += [Column("average", "Average"), Column("std", "Std", decimals=2)]
@@ -40,11 +40,13 @@ def sweep_table(sweep: Sweep) -> Cells:
 
 
 def first_average_line(sweep: Sweep) -> str:
-    """The average of the paper's first version; "" if there is none."""
+    """Return a line with the average of the paper's first version; "" if there is none."""
     if sweep.first_average is None:
         return ""
     rates = ", ".join(f"{measure} {percent(sweep.first_average[measure])}" for measure in MEASURES)
-    return f"Average over {', '.join(sweep.first_average_of)} alone, as the paper's first version has it: {rates} %"
+    return (
+        f"Average over {', '.join(sweep.first_average_of)} only (as in the paper's first version): {rates} %"
+    )
 
 
 def differences_table(sweep: Sweep) -> Table:
@@ -53,10 +55,10 @@ def differences_table(sweep: Sweep) -> Table:
         plain = percent(sweep.columns[0].rates[measure])
         table.add_row(Text(f"{measure} %", style="bold"), "", plain)
         for column in sweep.columns[1:]:
-            if (found := column.differences.get(measure)) is not None:
-                tests, kept = (p_value(found.p), p_value(found.p_holm)), column.retention.get(measure)
-                style = "bold" if found.p_holm < 0.05 else None
-                table.add_row(f"  {column.name}", *_cells(found, tests, kept), style=style)
+            if (d := column.differences.get(measure)) is not None:
+                tests, kept = (p_value(d.p), p_value(d.p_holm)), column.retention.get(measure)
+                style = "bold" if d.p_holm < 0.05 else None
+                table.add_row(f"  {column.name}", *_cells(d, tests, kept), style=style)
     return table
 
 
@@ -65,7 +67,7 @@ def _cells(d: Difference, tests: tuple[str, str], kept: float | None) -> list[st
 
 
 def changes_table(sweep: Sweep) -> Cells:
-    """A row a run: rates, and changes from the unperturbed run."""
+    """Return a table with a row per run: rates, and changes from the unperturbed run."""
     columns, rows = [], []
     for m in MEASURES:
         columns += [Column(m, f"{m} %"), Column(f"{m}_change", "change [95 % CI]")]
@@ -81,7 +83,7 @@ def changes_table(sweep: Sweep) -> Cells:
 
 
 def print_sweep(console: Console, sweep: Sweep, *, verbose: bool = False) -> None:
-    """`verbose`: also the paper's table with its intervals, and every test."""
+    """Print the sweep. `verbose`: also the table in the paper's layout with intervals, and every test."""
     attempts = f", {sweep.samples} samples of each" if sweep.samples > 1 else ""
     title = f"{sweep.model} on {sweep.title}, {sweep.columns[0].n} tasks{attempts}"
     console.print(line(answer_of_sweep(sweep), "bold"))
@@ -100,15 +102,15 @@ def print_sweep(console: Console, sweep: Sweep, *, verbose: bool = False) -> Non
     sample = " and ".join(
         f"{100 * value:.2f}" for m in MEASURES if (value := sweep.std_sample[m]) is not None
     )
-    remark(console, std + (f" (of a sample: {sample})" if sample else ""))
+    remark(console, std + (f" (sample standard deviation: {sample})" if sample else ""))
     if len(sweep.columns) < 2:
         return
     console.print()
     console.print(Text("against the unperturbed run, paired by task", style="bold"))
     console.print(differences_table(sweep))
-    found = [d for column in sweep.columns for d in column.differences.values()]
+    differences = [d for column in sweep.columns for d in column.differences.values()]
     remark(
         console,
-        f"p: {method(found)}. Holm: adjusted over the {len(found)} tests shown; bold if below 0.05. "
+        f"p: {method(differences)}. Holm: adjusted over the {len(differences)} tests shown; bold if below 0.05. "
         "kept: perturbed / unperturbed. w/t/l: tasks won, tied, lost under the perturbation.",
     )

@@ -1,4 +1,4 @@
-"""What a run's scores are of and what to know of them, for a terminal. The scores themselves: `score_table`."""
+"""Print a run's scores with notes and warnings. `score_table` builds the tables of scores."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def _model_of(summary: Summary) -> str:
 
 
 def notes(summary: Summary, titles: Mapping[str, str]) -> list[str]:
-    """What the numbers are of; plain sentences."""
-    found = [
+    """Return notes that describe the run behind the numbers."""
+    lines = [
         f"{_model_of(summary)} · suite {summary.suite} · "
         + (f"agent {printable(summary.agent, single_line=True)} · " if summary.agent else "")
         + (f"protocol {printable(summary.protocol, single_line=True)} · " if summary.protocol else "")
@@ -41,69 +41,71 @@ def notes(summary: Summary, titles: Mapping[str, str]) -> list[str]:
         + (f" in {duration(summary.wall_s)}" if summary.sessions == 1 and summary.wall_s is not None else "")
     ]
     if limit := summary.first_tasks_only:
-        found.append(f"--limit {limit}: only the first tasks of each family; not representative (--draw is)")
+        lines.append(f"--limit {limit}: only the first tasks of each family; not representative (--draw is)")
     if sample := summary.sample:
-        found.append(
+        lines.append(
             f"--draw {sample}: tasks of each family drawn with seed {summary.sample_seed}, spread over kinds"
         )
     if subset := summary.subset:
-        found.append(
-            f"--subset {subset}: tasks that stand for the whole held-out score, by family, kind and difficulty; "
-            "a gain in a kind without a task cannot be seen (most Jericho games; with a small N also BabyAI levels and "
-            "ScienceWorld kinds)"
+        lines.append(
+            f"--subset {subset}: tasks that represent the whole held-out score, by family, kind and difficulty; "
+            "a gain in a kind without a task is not measured (most Jericho games; with a small N also BabyAI levels "
+            "and ScienceWorld kinds)"
         )
     for family, draw in sorted((summary.draw or {}).items()):
-        found.append(
+        lines.append(
             f"{titles.get(family, family)}: {draw.tasks} tasks drawn from the suite with seed {draw.seed}"
         )
-    found += _protocol_lines(summary)
-    found += _figures(summary, titles)
-    found += _trials(summary, titles)
-    found += format_error_lines(summary)
-    found += _outside_lines(summary)
+    lines += _protocol_lines(summary)
+    lines += _figures(summary, titles)
+    lines += _trials(summary, titles)
+    lines += format_error_lines(summary)
+    lines += _outside_lines(summary)
     if summary.trimmed_episodes:
-        found.append(f"{summary.trimmed_episodes} episodes outgrew the model's context and lost old turns")
+        lines.append(
+            f"{summary.trimmed_episodes} episodes became longer than the context; old turns were dropped"
+        )
     if summary.tells_stop is False:
-        found.append("invented observations not counted: the server sends no stop_reason")
+        lines.append("invented observations not counted: the server sends no stop_reason")
     if cut := summary.reasoning_truncated_turns:
-        found.append(
-            f"{cut} turns were cut off inside their reasoning: --max-tokens {summary.max_tokens} is too few for "
-            "this model, which counts reasoning and answer together"
+        lines.append(
+            f"{cut} turns were cut off inside their reasoning: --max-tokens {summary.max_tokens} is too small for "
+            "this model; the limit includes reasoning and answer"
         )
     if full := summary.context_full_episodes:
-        found.append(
+        lines.append(
             f"{full} episodes ended because the context was full; serve the model with a longer one "
             '(--vllm-args "--max-model-len 16384")'
         )
     if filtered := summary.content_filter_episodes:
-        found.append(
+        lines.append(
             f"{filtered} episodes ended because the server's content filter withheld a reply; each counts with its "
             "progress so far; the model did not refuse: serve it without the filter"
         )
     if halted := summary.simulator_halted_episodes:
-        found.append(halted_line(halted))
+        lines.append(halted_line(halted))
     if ours := [titles.get(f, f) for f, who in summary.labels.items() if "ours" in who.split(",")]:
-        found.append(f"labels: ours for {', '.join(ours)}")
+        lines.append(f"labels: ours for {', '.join(ours)}")
     if changed := changed_families(summary.labels, titles):
-        found.append(
+        lines.append(
             f"data changed: the tasks of {changed} are not the published ones (evalharness data verify)"
         )
     if not summary.held_out and not summary.held_out_estimate and len(summary.families) > 1:
-        found.append(f"held-out score withheld: {summary.held_out_withheld}")
-    return found
+        lines.append(f"held-out score withheld: {summary.held_out_withheld}")
+    return lines
 
 
 def _outside_lines(summary: Summary) -> list[str]:
-    """What agents from outside say of themselves, marked as that, and how they ended episodes."""
+    """Return what external agents report about themselves (marked as not measured), and how they ended episodes."""
     if (agent := summary.outside) is None:
         return []
     models = agent.said_models
     more = f" and {len(models) - 3} more" if len(models) > 3 else ""
-    said = [f"model {', '.join(models[:3])}{more}"] if models else []
+    facts = [f"model {', '.join(models[:3])}{more}"] if models else []
     for what, count in (("prompt", agent.said_prompt_tokens), ("completion", agent.said_completion_tokens)):
-        said += [] if count is None else [f"{count:,} {what} tokens"]
-    said += [] if agent.said_cost is None else [f"cost {agent.said_cost:.4g}"]
-    lines = [f"said by the agent, not measured: {', '.join(said)}"] if said else []
+        facts += [] if count is None else [f"{count:,} {what} tokens"]
+    facts += [] if agent.said_cost is None else [f"cost {agent.said_cost:.4g}"]
+    lines = [f"reported by the agent, not measured: {', '.join(facts)}"] if facts else []
     if agent.stopped:
         ways = ", ".join(f"{way.replace('_', ' ')} {count}" for way, count in agent.stopped.items())
         lines.append(f"episodes ended by the agent (they count): {ways}")
@@ -118,7 +120,7 @@ def _outside_lines(summary: Summary) -> list[str]:
 
 
 def _protocol_lines(summary: Summary) -> list[str]:
-    """The number that another group's protocol would report, and how its draw would change it."""
+    """Return the number that another group's protocol would report, and how much its random draw would change it."""
     if (number := summary.protocol_number) is None:
         return (
             ["the protocol has no number of its own here (evalharness data protocols show)"]
@@ -135,17 +137,17 @@ def _protocol_lines(summary: Summary) -> list[str]:
         games = sum(entry.expected for entry in summary.families.values())
         different = games * (1 - (1 - 1 / games) ** number.drawn)
         line = (
-            f"the original draws {number.drawn} games with repetition, which reaches about {different:.0f} of the "
-            f"{games} games"
+            f"the original protocol draws {number.drawn} games with replacement, about {different:.0f} different ones "
+            f"of the {games} games"
         )
         if number.games == games:
-            line += f": with these results 95 of 100 such draws give {100 * least:.1f} to {100 * most:.1f} %"
+            line += f": 95 of 100 such draws would give {100 * least:.1f} to {100 * most:.1f} %"
         lines.append(line)
     return lines
 
 
 def format_error_lines(summary: Summary) -> list[str]:
-    """In how many turns, and how many of each kind; a turn can have several."""
+    """Return a line that counts the turns with a format error, in total and by kind. A turn can have several kinds."""
     if not summary.turns or not summary.format_error_turns:
         return []
     share = 100 * summary.format_error_turns / summary.turns
@@ -165,18 +167,18 @@ def token_lines(summary: Summary, titles: Mapping[str, str]) -> list[str]:
 
 
 def _trials(summary: Summary, titles: Mapping[str, str]) -> list[str]:
-    """Of an agent that tries again; the rates of the table are those after the last trial."""
+    """Return the success by trial, if an agent has several trials. The table has the rates after the last trial."""
     return [
         f"{titles.get(family, family)} solved within 1, 2, ... trials: "
         + ", ".join(f"{100 * share:.1f}" for share in row.success_by_trial)
-        + " % (one after the other, with reflections; not Best-of-N)"
+        + " % (trials one after the other, with reflections; not Best-of-N)"
         for family, row in summary.families.items()
         if row.success_by_trial
     ]
 
 
 def _figures(summary: Summary, titles: Mapping[str, str]) -> list[str]:
-    """What families ask for beside the two rates, a line each."""
+    """Return a line for each family that defines more figures than the two rates."""
     lines = []
     for family, names in (summary.scores or {}).items():
         if (entry := summary.families.get(family)) is None:
@@ -196,36 +198,36 @@ def _figures(summary: Summary, titles: Mapping[str, str]) -> list[str]:
 
 
 def _at_most(summary: Summary) -> str:
-    """`at most 30 turns`, and which families have less."""
+    """Return `at most 30 turns`, and the families with a smaller limit."""
     limits = summary.turn_limits or {}
     less = [f"{family} {limit}" for family, limit in limits.items() if limit != summary.max_turns]
     return f"at most {summary.max_turns} turns" + (f" ({', '.join(less)})" if less else "")
 
 
 def warnings(summary: Summary, titles: Mapping[str, str]) -> list[str]:
-    """What is missing from the numbers, and what says that they are not the model's."""
+    """Return warnings about missing episodes, and about failures that are not the model's."""
     troubles = (
         summary.format_trouble, summary.refused_actions, summary.template_tokens, summary.unknown_marks
     )  # fmt: skip
-    found = [printable(trouble.said, single_line=True) for trouble in troubles if trouble]
+    lines = [printable(trouble.said, single_line=True) for trouble in troubles if trouble]
     if summary.cut_from:
         cut = sum(entry.cut_episodes for entry in summary.families.values())
-        found.append(cut_prompts(cut, summary.cut_from))
+        lines.append(cut_prompts(cut, summary.cut_from))
     if stopped := summary.stopped:
-        found.append(printable(f"stopped early: {stopped}", single_line=True))
+        lines.append(printable(f"stopped early: {stopped}", single_line=True))
     for family, entry in summary.families.items():
         title = titles.get(family, family)
         if entry.infrastructure_failures:
-            found.append(
+            lines.append(
                 f"{title}: {entry.infrastructure_failures} episodes could not be played (infrastructure; see "
                 "errors.jsonl); excluded from scores; the same command tries them again"
             )
         elif entry.episodes < entry.episodes_selected:
             missing = entry.episodes_selected - entry.episodes
-            found.append(
+            lines.append(
                 f"{title}: {missing} {'episode is' if missing == 1 else 'episodes are'} still to play"
             )
-    return found
+    return lines
 
 
 FEW_KINDS = 8
@@ -247,7 +249,7 @@ _BOUNDS = {
 
 
 def performance_lines(performance: Performance | None) -> list[str]:
-    """Where the time went, how near to the bound, what the server did, and lost workers."""
+    """Return lines about the use of time, the efficiency, the server, and lost workers."""
     if performance is None or performance.efficiency is None:
         return []
     parts = sorted(performance.time.items(), key=lambda part: -part[1])
@@ -272,7 +274,7 @@ def performance_lines(performance: Performance | None) -> list[str]:
 
 
 def lost_worker_lines(performance: Performance | None) -> list[str]:
-    """Say how many processes of environments died; no line if none did."""
+    """Return a line that counts the environment processes that died; no line if none died."""
     if performance is None or not (lost := performance.lost_workers):
         return []
     were = "environment worker was" if lost == 1 else "environment workers were"
@@ -280,7 +282,7 @@ def lost_worker_lines(performance: Performance | None) -> list[str]:
 
 
 def kinds_table(summary: Summary, titles: Mapping[str, str]) -> RenderableType | None:
-    """The same rates with kinds of tasks as units; None if that changes no interval."""
+    """Return the rates with intervals that use kinds of tasks as units; None if no interval changes."""
     table = plain_table("by kind", "kinds", gap=2)
     rows = []
     for title, entry in _with_held_out(summary, titles):
@@ -294,12 +296,12 @@ def kinds_table(summary: Summary, titles: Mapping[str, str]) -> RenderableType |
                 for m, i in zip(("success", "progress"), intervals, strict=True)
             ]
             rows.append((title, str(entry.kinds), *rates))
-    called = _called(summary, titles)
-    shown = [called.get(title, _USUAL) for title, *_ in rows]
-    alike = shown[0] if len(set(shown)) == 1 else _USUAL
+    own_names = _own_names(summary, titles)
+    names_by_row = [own_names.get(title, _USUAL) for title, *_ in rows]
+    alike = names_by_row[0] if len(set(names_by_row)) == 1 else _USUAL
     for name in alike:
         table.add_column(f"{name} % [95 % CI]", no_wrap=True)
-    for (title, *cells), names in zip(rows, shown, strict=True):
+    for (title, *cells), names in zip(rows, names_by_row, strict=True):
         also = "" if names == alike else f" ({', '.join(names)})"
         table.add_row(title + also, *cells)
     return table if rows else None
@@ -308,19 +310,19 @@ def kinds_table(summary: Summary, titles: Mapping[str, str]) -> RenderableType |
 _USUAL = ("success", "progress")
 
 
-def _called(summary: Summary, titles: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """What the two rates go by, of families that have names of their own for them, by title."""
+def _own_names(summary: Summary, titles: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Map the title of a family to its own names of the two rates, if it has own names."""
     own = (summary.scores or {}).items()
     return {titles.get(family, family): (names.success, names.progress) for family, names in own}
 
 
 def errors_table(summary: Summary, titles: Mapping[str, str]) -> RenderableType | None:
-    """A rate's error from other tasks and from another run; None if tasks were attempted once."""
+    """Return the standard errors from other tasks and from another run; None if each task was attempted once."""
     table = plain_table("standard error, points", "attempts", "other tasks", "another run", gap=2)
-    called = _called(summary, titles)
+    own_names = _own_names(summary, titles)
     for title, entry in _with_held_out(summary, titles):
-        found = (entry.success_rate_variance, entry.progress_rate_variance)
-        for name, variance in zip(called.get(title, _USUAL), found, strict=True):
+        variances = (entry.success_rate_variance, entry.progress_rate_variance)
+        for name, variance in zip(own_names.get(title, _USUAL), variances, strict=True):
             if variance is not None:
                 table.add_row(
                     f"{title}, {name}",
@@ -341,8 +343,8 @@ def _with_held_out(summary: Summary, titles: Mapping[str, str]) -> list[tuple[st
 def print_summary(
     console: Console, summary: Summary, titles: Mapping[str, str], *, verbose: bool = False
 ) -> None:
-    """Print the answer, the scores, remarks on them, and the kinds of tasks of a single family. `verbose`: also floors
-    and ceilings, all kinds of tasks, the error of another run, where the time went, and what the server did."""
+    """Print the answer, the scores, notes and warnings, and the kinds of tasks of a single family. `verbose`: also
+    floors and ceilings, all kinds of tasks, standard errors, the use of time, and the server's load."""
     console.print(line(answer_of_run(summary, titles), "bold"))
     for table in score_tables(summary, titles, verbose=verbose):
         print_table(console, table)
@@ -365,14 +367,14 @@ def _print_more(console: Console, summary: Summary, titles: Mapping[str, str]) -
         print_table(console, floors)
     if (table := kinds_table(summary, titles)) is not None:
         console.print(table)
-        remark(console, "intervals with kinds of tasks as units: for other kinds of tasks like these")
+        remark(console, "intervals with kinds of tasks as units: they hold for other, similar kinds of tasks")
         console.print()
     if (errors := errors_table(summary, titles)) is not None:
         console.print(errors)
 
 
 def summary_as_markdown(summary: Summary, manifest: Manifest) -> str:
-    """The answer, what it is of, and the scores."""
+    """Return the answer, notes, warnings and scores as Markdown."""
     titles = manifest.titles
     name = f"{manifest.run_name}: " if manifest.run_name else ""
     lines = [f"- {markdown_text(text)}" for text in (*notes(summary, titles), *warnings(summary, titles))]

@@ -1,4 +1,4 @@
-"""One episode, readable in a terminal."""
+"""Print one episode in a terminal."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from evalharness.base.text import printable, subgoal_words
 from evalharness.records.episode import Episode, Turn
 
 FOLDED_LINES, FOLDED_CHARACTERS = 12, 1200
-"""Of a text that is longer, the beginning is shown."""
+"""A longer text is cut to so many lines or characters."""
 
 
-def folded(text: str) -> str:
-    """The beginning of a long text, and how much of it was left out."""
+def fold(text: str) -> str:
+    """Return the beginning of a long text, and a line that counts the characters left out."""
     lines = text.split("\n")
     head = "\n".join(islice(lines, FOLDED_LINES))[:FOLDED_CHARACTERS]
     left = len(text) - len(head)
-    # A few words more take no more room than the line that counts them.
+    # Print a short rest: it needs no more space than the line that counts it.
     return (
         text
         if left < 80 and len(lines) <= FOLDED_LINES + 1
@@ -30,11 +30,11 @@ def folded(text: str) -> str:
 
 
 def _labelled(label: str, text: str, style: str = "", *, raw: bool = False) -> Table:
-    """The text beside its label, however many lines it takes; `raw`: also of a long one all."""
+    """Return the text beside its label. `raw`: do not cut a long text."""
     grid = Table.grid(padding=0)
     grid.add_column(width=12, no_wrap=True)
     grid.add_column(overflow="fold")
-    grid.add_row(Text(label, style="bold"), Text(printable(text if raw else folded(text)), style))
+    grid.add_row(Text(label, style="bold"), Text(printable(text if raw else fold(text)), style))
     return grid
 
 
@@ -63,7 +63,7 @@ def _turn(turn: Turn, episode: Episode, raw: bool) -> Iterator[RenderableType]:
 
 
 def trajectory(episode: Episode, *, raw: bool = False) -> Iterator[RenderableType]:
-    """Line by line; nothing in it can steer the terminal. `raw`: replies as they came, and no text folded."""
+    """Yield the episode line by line; control characters are escaped. `raw`: print whole replies and uncut texts."""
     outcome = "success" if episode.success else "no success"
     sample = f", sample {episode.sample}" if episode.sample else ""
     yield Text(f"{episode.task_id}{sample} · {episode.kind} · {episode.difficulty}", style="bold")

@@ -1,1 +1,1 @@
-"""Tables as a person reads them, and how they are written to a terminal, Markdown and LaTeX."""
+"""Write tables to a terminal, as Markdown and as LaTeX."""

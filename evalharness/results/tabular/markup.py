@@ -1,4 +1,4 @@
-"""A table as Markdown, LaTeX (booktabs), every text in it escaped."""
+"""Write a table as Markdown or LaTeX (booktabs); every text is escaped."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def latex_text(text: str) -> str:
 
 
 def markdown_text(text: str) -> str:
-    """Text of a user inside a Markdown table: shown as it is, no markup, no HTML."""
+    """Escape text for a Markdown table, so that it is neither markup nor HTML."""
     safe_text = (
         printable(text, single_line=True).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     )
@@ -36,7 +36,7 @@ def markdown_text(text: str) -> str:
 
 
 _LINK = re.compile(r"\][(\[:]")
-"""Brackets are text without one of these behind them."""
+"""A bracket needs escaping only if one of these characters follows it."""
 
 
 def _markdown_row(*cells: str) -> str:
@@ -52,7 +52,7 @@ def _with_interval(row: Row, column: Column) -> str:
 
 
 def markdown(table: Table) -> str:
-    """With the intervals of our rows; these are bold beside others."""
+    """Return the table as Markdown with the intervals of our rows. Our rows are bold if there are other rows, too."""
     headings = [f"{column.group} {column.name}".strip() for column in table.columns]
     has_groups = any(row.group for row in table.rows)
     first = ["series", table.first or "model"] if has_groups else [table.first or " "]
@@ -71,7 +71,7 @@ def markdown(table: Table) -> str:
 
 
 def latex(table: Table) -> str:
-    """A `tabular` for the booktabs package; held-in cells underlined, as in the paper; our rows in bold."""
+    """Return a `tabular` for the booktabs package. As in the paper, held-in cells are underlined; our rows are bold."""
     spans: list[tuple[str, int]] = []
     for column in table.columns:
         if spans and spans[-1][0] == column.group:

@@ -1,5 +1,4 @@
-"""A table as a person reads it: columns in groups, rows of several sources, marks, intervals. Numbers only; `text` and
-`markup` write it."""
+"""Define a table: columns in groups, rows from several sources, marks, intervals. `text` and `markup` print it."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from typing import Any, Literal
 from evalharness.results.difference import Difference
 
 Source = Literal["published", "run", "difference", "other", "suite", "data"]
-"""Whose row it is: the paper's, ours, of two of ours, or of another paper under another protocol."""
+"""Source of a row: the paper, a run, a difference of two runs, another paper, a suite, or a data set."""
 Interval = tuple[float, float]
 
 
@@ -20,28 +19,28 @@ class Column:
 
     key: str
     name: str
-    """`success`; the second line of the heading where there is a group."""
+    """For example `success`; the second line of the heading if there is a group."""
     group: str = ""
-    """`BabyAI`; the first line of the heading."""
+    """For example `BabyAI`; the first line of the heading."""
     decimals: int = 1
     signed: bool = False
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What stands in one place of a table."""
+    """One cell of a table."""
 
     value: float | None = None
-    """In the unit of the table: percent, points, a score, a count."""
+    """The number in the unit of the table: percent, points, a score, or a count."""
     ci95: Interval | None = None
     marks: str = ""
-    """Behind the number."""
+    """Marks printed after the number."""
     text: str | None = None
-    """Shown instead of the value; words of a published row, for instance."""
+    """Text printed instead of the value, for example words of a published row."""
     test: Difference | None = None
-    """Of a cell that is a paired difference."""
+    """The test, if the cell is a paired difference."""
     comparison: str = ""
-    """Which two runs `test` compares: tests of one comparison stand in several cells, and in several tables."""
+    """Key of the two runs that `test` compares; several cells and tables may have tests of one comparison."""
 
     def shown(self, column: Column, *, marks: bool = True) -> str:
         if self.text is not None:
@@ -52,7 +51,7 @@ class Cell:
         return number + (self.marks if marks else "")
 
     def interval(self, column: Column, between: str = ", ") -> str:
-        """`36.6, 53.2`; "" where there is none."""
+        """Return the ends of the interval: `36.6, 53.2`; "" if there is none."""
         if self.ci95 is None:
             return ""
         return between.join(f"{end:.{column.decimals}f}" for end in self.ci95)
@@ -64,18 +63,18 @@ _P_VALUES = ("p", "p_holm", "p_by_kind")
 
 @dataclass(frozen=True)
 class Row:
-    """One row."""
+    """A row of a table."""
 
     name: str
     cells: Mapping[str, Cell]
-    """Key of a column -> what stands there; a column that is missing is empty."""
+    """Key of a column -> cell; a missing column is empty."""
     group: str = ""
-    """What stands above the rows of a group: a base model, say."""
+    """Heading above the rows of a group, for example a base model."""
     source: Source = "published"
     marks: str = ""
-    """Behind the name."""
+    """Marks printed after the name."""
     about: tuple[str, ...] = ()
-    """Protocol of a row, a phrase each: for the legend."""
+    """Phrases about the row's protocol, for the legend."""
     folder: str | None = None
     underlined: frozenset[str] = frozenset()
     """Columns of families that the method was trained on."""
@@ -90,13 +89,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns and rows, and what has to be known to read them."""
+    """Columns, rows and notes."""
 
     title: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     first: str = ""
-    """Heading of the names."""
+    """Heading of the column of names."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -104,12 +103,12 @@ class Table:
         return list(dict.fromkeys(column.group for column in self.columns))
 
     def without_empty(self) -> Table:
-        """Without columns in which no row has anything."""
+        """Return the table without empty columns."""
         kept = (column for column in self.columns if any(row.cell(column) != EMPTY for row in self.rows))
         return replace(self, columns=tuple(kept))
 
     def by_name(self) -> list[Table]:
-        """A table for each name of a column, `success` and `progress`, whose columns are the groups."""
+        """Return a table for each column name (`success`, `progress`); its columns are the groups."""
         names = list(dict.fromkeys(column.name for column in self.columns))
         columns = {
             name: [replace(c, name=c.group, group="") for c in self.columns if c.name == name]
@@ -118,7 +117,7 @@ class Table:
         return [Table(self.title, tuple(listed), self.rows, name) for name, listed in columns.items()]
 
     def flat(self) -> list[dict[str, Any]]:
-        """A flat row for each row, in the units shown; None where there is no number."""
+        """Return a flat row for each row, in the printed units; None for a missing number."""
         rows = []
         for row in self.rows:
             flat: dict[str, Any] = {
@@ -133,7 +132,7 @@ class Table:
                 for p in _P_VALUES:
                     flat[f"{column.key}_{p}"] = getattr(cell.test, p, None)
             rows.append(flat)
-        # Words and counts have neither marks nor intervals: no column that is empty in every row.
+        # Drop columns of marks and intervals that are empty in every row.
         empty = {
             key
             for key in (rows[0] if rows else ())
@@ -152,7 +151,7 @@ class Table:
 
 
 def percent_cell(value: float | None, limits: Sequence[float] | None = None, marks: str = "") -> Cell:
-    """Of a fraction 0..1."""
+    """Return a cell in percent for a fraction 0..1."""
     if value is None:
         return EMPTY
     ends = None if limits is None else (100 * limits[0], 100 * limits[1])

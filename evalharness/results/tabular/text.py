@@ -1,5 +1,5 @@
-"""A table for a terminal of any width. Our rows have their intervals below their numbers, or where there is no room a
-table of their own."""
+"""Print a table in a terminal of any width. The intervals of our rows are beside or below the numbers, or in another
+table if there is no space."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from evalharness.results.tabular.table import EMPTY, Cell, Column, Row, Table
 
 OURS = "<"
 Mode = Literal["behind", "below", "none"]
-"""Where the interval of a number of ours stands."""
+"""Position of the intervals, relative to the numbers of our rows."""
 _MODES: tuple[Mode, ...] = ("behind", "below")
 _NAME = 19
-"""Characters that a name is folded into, and a blank, before a table is cut into several."""
+"""Minimum width of the column of names, with one space; a table that needs less is split into several tables."""
 
 
 def _number(row: Row, column: Column) -> str:
-    """With its marks, the star of a held-in cell among them."""
+    """Return the number with its marks; a held-in cell has a star."""
     cell = row.cell(column)
     star = "*" if column.key in row.underlined and cell.value is not None else ""
     return printable(cell.shown(column, marks=False) + star + cell.marks, single_line=True)
 
 
 def _limits(cell: Cell, column: Column, mode: Mode) -> str:
-    """The interval of a number, behind it or below."""
+    """Return the interval of a number as text after it or below it."""
     if cell.ci95 is None:
         return ""
     if mode == "behind":
@@ -41,8 +41,8 @@ def _limits(cell: Cell, column: Column, mode: Mode) -> str:
 
 
 def _texts(table: Table, mode: Mode) -> list[list[str]]:
-    """Of each column what stands in it, its heading first; marks stand behind numbers that are below each other."""
-    found, before = [], ""
+    """Return the texts of each column, the heading first. Numbers are aligned; marks follow them."""
+    columns, before = [], ""
     for column in table.columns:
         numbers = [_number(row, column) for row in table.rows]
         marks = [len(text) - len(text.rstrip("*()#\u2020\u2021\u2248~")) for text in numbers]
@@ -50,32 +50,32 @@ def _texts(table: Table, mode: Mode) -> list[list[str]]:
         if mode != "none":
             cells = [row.cell(column) if row.ours else EMPTY for row in table.rows]
             limits = [_limits(cell, column, mode) for cell in cells]
-            if mode == "behind":  # numbers are below each other, with and without an interval
+            if mode == "behind":  # align the numbers, with and without an interval
                 limits = [text.ljust(max(map(len, limits))) for text in limits]
             padded = [text + ends for text, ends in zip(padded, limits, strict=True)]
         heading = "\n".join(
             part for part in ("" if column.group == before else column.group, column.name) if part
         )
         before = column.group
-        found.append([printable(heading), *padded])
-    return found
+        columns.append([printable(heading), *padded])
+    return columns
 
 
 def _longest(table: Table) -> int:
-    """What the longest name takes, with what stands around it."""
+    """Return the width of the longest name with its indentation and marks."""
     around = 2 * any(row.group for row in table.rows) + (1 if all(row.ours for row in table.rows) else 3)
     return max((len(row.name + row.marks) + around for row in table.rows), default=around)
 
 
 def _fits(table: Table, console: Console, mode: Mode) -> bool:
-    """With names that are folded where they are long; not for the sake of intervals on the same line."""
+    """Return whether the table fits into the console. Long names may be folded, but less for intervals on the line."""
     longest = _longest(table)
     name = min(longest, 2 * _NAME if mode == "behind" else _NAME)
     lines = (max(len(line) for text in column for line in text.split("\n")) for column in _texts(table, mode))
     return name + sum(width + 1 for width in lines) - 1 <= console.width
 
 
-def _drawn(table: Table, mode: Mode) -> Drawn:
+def _draw(table: Table, mode: Mode) -> Drawn:
     drawn = Drawn(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
     drawn.add_column(line(table.first), overflow="fold", min_width=min(_longest(table), _NAME) - 1)
     headings, *lines = zip(*_texts(table, mode), strict=True) if table.columns else [()]
@@ -96,7 +96,7 @@ def _drawn(table: Table, mode: Mode) -> Drawn:
 
 
 def _interval_tables(table: Table) -> Iterator[Drawn]:
-    """Of each row of ours: a line a group of columns."""
+    """Yield a table of intervals for each of our rows, with one line per group of columns."""
     by_group = len(table.groups) > 1
     groups = table.groups if by_group else [column.name for column in table.columns]
     names = list(dict.fromkeys(c.name for c in table.columns)) if by_group else [""]
@@ -118,8 +118,8 @@ def _interval_tables(table: Table) -> Iterator[Drawn]:
 
 
 def print_table(console: Console, table: Table, *, explain: bool = True, gap: bool = True) -> None:
-    """Print one table if the console is wide enough, else one for each measure; into a pipe always one. `explain`: say
-    what marks our rows; `gap`: leave a line free below it."""
+    """Print one table if the console is wide enough, otherwise one per measure; into a pipe always one. `explain`:
+    print the meaning of the mark of our rows. `gap`: print an empty line after the table."""
     table = table.without_empty()
     if table.title:
         console.print(line(table.title, "bold"), soft_wrap=True)
@@ -127,7 +127,7 @@ def print_table(console: Console, table: Table, *, explain: bool = True, gap: bo
     parts = [table] if whole else table.by_name()
     fitting = (mode for mode in _MODES if all(_fits(part, console, mode) for part in parts))
     mode: Mode = next(fitting, "none")
-    drawn = [_drawn(part, mode) for part in parts]
+    drawn = [_draw(part, mode) for part in parts]
     if mode == "none":
         turned = all(row.ours for row in table.rows) and not all(_fits(part, console, mode) for part in parts)
         drawn = [*([] if turned else drawn), *_interval_tables(table)]
@@ -142,7 +142,7 @@ def print_table(console: Console, table: Table, *, explain: bool = True, gap: bo
 
 
 def text_of(show: Callable[[Console], None], width: int = 80) -> str:
-    """What `show` prints to a console that is so wide."""
+    """Return the text that `show` prints to a console of this width."""
     buffer = io.StringIO()
     show(console_for(buffer, width=width))
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"

@@ -1,7 +1,6 @@
-"""The report: runs as one page to look at, in a file.
+"""Write the report: an HTML page of runs in one file.
 
-`records` says what the page knows of an episode, `bundle` reads run folders, `prompts` finds the prompt of a run,
-`page` makes the file. The page itself is plain script files without a build step
-(`assets/`, joined in the order of their names): what is committed is what ships, and a reader with a text editor can
-change it.
+`records` selects the data of an episode, `bundle` reads run folders, `prompts` finds the prompt of a run, and `page`
+writes the file. The scripts of the page are plain files without a build step (`assets/`, joined in the order of their
+names), so anybody can change them with a text editor.
 """

@@ -1,4 +1,4 @@
-"""Run folders as what the page shows: a small index of everything, and the trajectories in blocks."""
+"""Convert run folders to the data of the page: a small index, and the trajectories in blocks."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from evalharness.records.manifest import Manifest
 from evalharness.records.store import EpisodeKey
 from evalharness.records.summary import Summary
 from evalharness.results.behaviour.figures import FIGURES
-from evalharness.results.behaviour.rows import ALL, Behaving, RunBehaviour, behaviour_rows
+from evalharness.results.behaviour.rows import ALL, BehaviourCounter, RunBehaviour, behaviour_rows
 from evalharness.results.comparison import comparable_groups, compare_runs
 from evalharness.results.exports.conversation import Protocol
 from evalharness.results.report.answers import answer_of_comparison, answer_of_run
 from evalharness.results.report.table import notes, performance_lines, token_lines, warnings
 from evalharness.results.run_labels import labels_of, letter
 from evalharness.results.scored_run import require_same, scored_run
-from evalharness.results.summary import Summing, earlier_timing
+from evalharness.results.summary import SummaryBuilder, earlier_timing
 from evalharness.results.tables import episodes_at, sorted_offsets
 from evalharness.results.viewer.prompts import Prompts
 from evalharness.results.viewer.records import COLUMNS, ENDED_BY, TROUBLES, Judgements, list_row, trajectory
 
 SCHEMA = 1
 BLOCK_BYTES = 200_000
-"""Of trajectories as JSON in one block, about: decompressed in a few milliseconds, and still many alike to compress."""
+"""Approximate size of a block of trajectories: it decompresses in a few milliseconds, and it compresses well."""
 
 BehaviourRow = tuple[str, str, float, float, float]
-"""(figure, family, value, low, high): the panel of behaviour. A family of "" is all of them together."""
+"""(figure, family, value, low, high); the family is "" for all families together."""
 EpisodeJudgements = Mapping[EpisodeKey, Judgements]
 JudgementsOf = Callable[[Path], EpisodeJudgements]
-"""Run folder -> what judges said of its turns."""
+"""Run folder -> judgements of its turns."""
 
 
 def behaviour_figures(run: RunBehaviour) -> Sequence[BehaviourRow]:
-    """The figures of `evalharness show --behaviour`, shares in percent."""
+    """Return the figures of `evalharness show --behaviour`; shares are in percent."""
     figures = {figure.name: figure for figure in FIGURES}
     rows = []
     for row in behaviour_rows(run):
@@ -52,8 +52,8 @@ def behaviour_figures(run: RunBehaviour) -> Sequence[BehaviourRow]:
     return rows
 
 
-def compressed(value: Any) -> bytes:
-    """Gzipped JSON; the same value gives the same bytes."""
+def compress_json(value: Any) -> bytes:
+    """Return the value as gzipped JSON; the same value gives the same bytes."""
     return gzip_text(json.dumps(value, separators=(",", ":")))
 
 
@@ -63,7 +63,7 @@ def gzip_text(text: str) -> bytes:
 
 @dataclass
 class TaskTable:
-    """The tasks of all runs, each once."""
+    """The distinct tasks of all runs."""
 
     positions: dict[str, int] = field(default_factory=dict)
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -85,7 +85,7 @@ class TaskTable:
 
 @dataclass
 class RunRecords:
-    """The episodes of one run as the page takes them, added one by one."""
+    """The page's data about the episodes of one run; the caller adds one episode after the other."""
 
     tasks: TaskTable
     prompts: Prompts
@@ -114,21 +114,21 @@ class RunRecords:
         self._open.append(json.dumps(record, separators=(",", ":")))
         self._open_bytes += len(self._open[-1])
         if self._open_bytes >= BLOCK_BYTES:
-            self._closed.append(self._packed())
+            self._closed.append(self._pack())
             self._open, self._open_bytes = [], 0
 
     def blocks(self) -> list[bytes]:
-        """Trajectories as gzipped JSON lists."""
-        return [*self._closed, self._packed()] if self._open else self._closed
+        """Return the trajectories as gzipped JSON lists."""
+        return [*self._closed, self._pack()] if self._open else self._closed
 
-    def _packed(self) -> bytes:
+    def _pack(self) -> bytes:
         return gzip_text(f"[{','.join(self._open)}]")
 
     def columns(self) -> dict[str, list[float]]:
         return {name: [row[i] for row in self.rows] for i, name in enumerate(COLUMNS)}
 
     def _count_progress(self, episode: Episode) -> None:
-        """Sums of progress after each turn; an episode that ended keeps its progress."""
+        """Add the episode's progress to the sums after each turn; an ended episode keeps its progress."""
         sums = self._curves.setdefault(episode.family, [0.0] * (self._max_turns + 1))
         reached = [turn.progress for turn in episode.turns[: self._max_turns]]
         for turn, progress in enumerate(reached + [episode.progress] * (self._max_turns - len(reached))):
@@ -136,7 +136,7 @@ class RunRecords:
         sums[-1] += 1
 
     def curves(self) -> dict[str, list[float]]:
-        """Family -> mean progress after turn 1, 2, ..."""
+        """Return family -> mean progress after turn 1, 2, ..."""
         return {
             family: [round(total / sums[-1], 4) for total in sums[:-1]]
             for family, sums in sorted(self._curves.items())
@@ -149,11 +149,11 @@ def run_entry(
     label: str,
     behaviour: Sequence[BehaviourRow] = (),
 ) -> dict[str, Any]:
-    """What the page says about a run as a whole, its episodes excepted. `label`: the text that distinguishes this run
-    from the others."""
+    """Return the page's data about a run, without its episodes. `label`: the text that distinguishes this run from the
+    others."""
     titles = manifest.titles
     return {
-        "name": manifest.shown_name,
+        "name": manifest.display_name,
         "label": label,
         "folder": summary.run,
         "suite": manifest.suite,
@@ -173,18 +173,18 @@ def run_entry(
 
 
 class ReadRun:
-    """A run folder read once, for all that the page says of the run as a whole."""
+    """Reads a run folder once and collects scores, summary and behaviour."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises UserError when `folder` holds no finished episode."""
-        self._summing = Summing(folder)
-        behaving = Behaving(folder, self._summing.manifest)
+        """Read all episodes. Raise UserError if `folder` has no finished episode."""
+        self._summing = SummaryBuilder(folder)
+        behaving = BehaviourCounter(folder, self._summing.manifest)
 
-        def seen(episode: Episode) -> None:
+        def count(episode: Episode) -> None:
             self._summing.add(episode)
             behaving.add(episode)
 
-        self.offsets = sorted_offsets(folder, seen)
+        self.offsets = sorted_offsets(folder, count)
         self.scored = scored_run(folder, self._summing.manifest, self._summing.scores)
         self.behaviour = behaviour_figures(behaving.behaviour())
 
@@ -197,7 +197,7 @@ class ReadRun:
 
 
 def read_comparable(folders: Sequence[Path]) -> list[ReadRun]:
-    """Tables never mix suites. Raises UserError when these do, or when a folder holds no finished episode."""
+    """Read several run folders. Raise UserError if the suites differ, or if a folder has no finished episode."""
     if len({real_path(folder) for folder in folders}) < len(folders):
         raise UserError("the same run folder was given twice")
     read = [ReadRun(folder) for folder in folders]
@@ -207,19 +207,19 @@ def read_comparable(folders: Sequence[Path]) -> list[ReadRun]:
 
 
 @dataclass(frozen=True)
-class Compared:
-    """The runs of a page against each other."""
+class Comparisons:
+    """The comparisons of a page."""
 
     answers: list[str]
-    """The first lines of the page: which run is better; without a comparison each run's own score."""
+    """First lines of the page: the better run of each comparison; without a comparison, each run's score."""
     differences: list[dict[str, Any]]
-    """Each with the positions of its two runs."""
+    """The comparisons, each with the positions of its two runs."""
     not_compared: list[str]
-    """Why some runs have none."""
+    """Reasons why some runs have no comparison."""
 
 
-def compare_read(read: Sequence[ReadRun], labels: Sequence[str]) -> Compared:
-    """Every run against the first that it can be compared with: one of another protocol leaves the others theirs."""
+def compare_read(read: Sequence[ReadRun], labels: Sequence[str]) -> Comparisons:
+    """Compare every run with the first run that has a comparable protocol and the same tasks."""
     runs = [each.scored for each in read]
     groups, reasons = comparable_groups(runs)
     differences, answers = [], []
@@ -233,7 +233,9 @@ def compare_read(read: Sequence[ReadRun], labels: Sequence[str]) -> Compared:
         of_run = [answer_of_run(each.summary, each.scored.titles) for each in read]
         several = len(read) > 1
         answers = [f"{label}: {one}" if several else one for label, one in zip(labels, of_run, strict=True)]
-    return Compared(answers, differences, [f"{letter(position)}: {why}" for position, why in reasons.items()])
+    return Comparisons(
+        answers, differences, [f"{letter(position)}: {why}" for position, why in reasons.items()]
+    )
 
 
 def make_index(
@@ -241,7 +243,7 @@ def make_index(
     records: Sequence[RunRecords],
     tasks: TaskTable,
     titles: dict[str, str],
-    compared: Compared,
+    compared: Comparisons,
 ) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
@@ -261,7 +263,7 @@ def make_index(
 
 @dataclass(frozen=True)
 class Bundle:
-    """All that a page of finished runs holds."""
+    """All data of a page."""
 
     index: dict[str, Any]
     records: Sequence[RunRecords]
@@ -274,19 +276,19 @@ def load_bundle(
     prompts: Path | None = None,
     judgements: JudgementsOf = lambda folder: {},
 ) -> Bundle:
-    """Raises UserError when a folder holds no run or no finished episode, or when suites differ."""
+    """Read the run folders. Raise UserError if a folder has no run or no finished episode, or if the suites differ."""
     read = read_comparable(folders)
     runs = [each.scored for each in read]
-    tasks, worded = TaskTable(), Prompts(prompts)
+    tasks, prompt_parts = TaskTable(), Prompts(prompts)
     records: list[RunRecords] = []
     titles: dict[str, str] = {}
     for run, each in zip(runs, read, strict=True):
         titles |= dict(run.titles)
-        record = RunRecords(tasks, worded, run.manifest, judgements(run.folder))
+        record = RunRecords(tasks, prompt_parts, run.manifest, judgements(run.folder))
         for episode in episodes_at(run.folder, each.offsets):
             record.add(episode)
         records.append(record)
     labels = labels_of(runs)
     entries = [each.entry(label) for each, label in zip(read, labels, strict=True)]
     index = make_index(entries, records, tasks, titles, compare_read(read, labels))
-    return Bundle(index, records, worded)
+    return Bundle(index, records, prompt_parts)

@@ -1,4 +1,4 @@
-"""The report as one file: works from `file://`, loads nothing, holds its data compressed."""
+"""Write the report as one file that works from `file://`, loads nothing, and contains its data compressed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from evalharness.base.errors import system_errors
 from evalharness.base.paths import replacing
 from evalharness.results.html.document import asset, document
-from evalharness.results.viewer.bundle import Bundle, compressed
+from evalharness.results.viewer.bundle import Bundle, compress_json
 
 _STYLE = "viewer/assets/viewer.css"
 _BODY = """\
@@ -22,20 +22,20 @@ _BODY = """\
 
 
 def script() -> str:
-    """The files of `assets/`, joined in the order of their names into one function."""
+    """Join the files of `assets/`, in the order of their names, into one function."""
     folder = files("evalharness.results.viewer") / "assets"
     parts = sorted((part for part in folder.iterdir() if part.name.endswith(".js")), key=lambda p: p.name)
-    joined = "\n".join(part.read_text(encoding="utf-8") for part in parts)
-    return f"(() => {{\n'use strict';\n{joined}\n}})();\n"
+    code = "\n".join(part.read_text(encoding="utf-8") for part in parts)
+    return f"(() => {{\n'use strict';\n{code}\n}})();\n"
 
 
 def _data(name: str, packed: bytes) -> str:
-    # Of a type that no browser runs, in an alphabet that cannot end the element.
+    # No browser runs a script of this type, and base64 cannot contain the end tag.
     return f'<script type="application/gzip" id="{name}">{base64.b64encode(packed).decode()}</script>\n'
 
 
 def title(index: dict[str, Any]) -> str:
-    """Models and the last day on which one was run: what a tab and a printed page are called."""
+    """Return the page's title: the models, and the day of the last run."""
     last = datetime.fromtimestamp(max(run["started"] for run in index["runs"]), UTC)
     return " · ".join(
         [*dict.fromkeys(run["name"] for run in index["runs"]), f"{last:%Y-%m-%d}", "evalharness"]
@@ -43,21 +43,21 @@ def title(index: dict[str, Any]) -> str:
 
 
 def page(bundle: Bundle) -> Iterator[str]:
-    """The whole document in parts. The index stands before the script, the trajectories behind it: the overview is
-    there before they have been read."""
+    """Yield the document in parts. The index comes before the script and the trajectories after it, so that the
+    overview is visible before the browser has read the trajectories."""
 
     def blocks() -> Iterator[str]:
-        yield _data("prompts", compressed(bundle.prompts.listed))
+        yield _data("prompts", compress_json(bundle.prompts.listed))
         for run, record in enumerate(bundle.records):
             for position, block in enumerate(record.blocks()):
                 yield _data(f"block-{run}-{position}", block)
 
-    body = _BODY + _data("index", compressed(bundle.index))
+    body = _BODY + _data("index", compress_json(bundle.index))
     return document(title(bundle.index), asset(_STYLE), script(), body, blocks())
 
 
 def write_page(target: Path, bundle: Bundle) -> int:
-    """Replace `target` as a whole or not at all; its size in bytes. Raises UserError when it cannot be written."""
+    """Write the page and return its size in bytes. If writing fails, keep the old `target` and raise UserError."""
     with system_errors(f"cannot write {target}", "; choose another with -o FILE"):
         with replacing(target) as temporary, temporary.open("w", encoding="utf-8") as file:
             file.writelines(page(bundle))

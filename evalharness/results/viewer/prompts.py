@@ -1,4 +1,4 @@
-"""The fixed part of the conversations of a run, worded anew from the prompt files: a run keeps their hashes only."""
+"""Rebuild the fixed part of a run's conversations from the prompt files; a run stores only the hashes of the files."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from evalharness.records.rebuilt import NotRebuiltError, rebuild
 from evalharness.results.exports.conversation import USUAL, Protocol
 
 GOAL, OBSERVATION = "\ue000", "\ue001"
-"""Stand for the episode's own goal and first observation."""
+"""Placeholders for the episode's goal and first observation."""
 
 
 @dataclass
 class Prompts:
-    """Every different fixed part that was asked for, once."""
+    """The distinct fixed parts of conversations."""
 
     folder: Path | None = None
-    """With prompt files of the user's own, as `run --prompts` takes it."""
+    """Folder with the user's own prompt files, as for `run --prompts`."""
     listed: list[list[dict[str, str]]] = field(default_factory=list)
     _known: dict[tuple[Any, ...], int | None] = field(default_factory=dict)
 
     def of(self, episode: Episode, protocol: Protocol = USUAL) -> int | None:
-        """Position in `listed`; None where no prompt file of that very hash is at hand, and for an agent that does
-        not begin every request of an episode alike."""
+        """Return the position in `listed`. Return None if no prompt file has the recorded hash, or if the agent's
+        requests do not begin with a fixed part."""
         which = (episode.family, episode.kind, episode.perturbation, episode.prompt_hash, episode.words)
         key = (*which, protocol.limits.get(episode.family), protocol.agent, protocol.adaptation)
         if key not in self._known:
-            messages = self._worded(episode, protocol)
+            messages = self._fixed_part(episode, protocol)
             if messages is not None and messages not in self.listed:
                 self.listed.append(messages)
             self._known[key] = None if messages is None else self.listed.index(messages)
         return self._known[key]
 
     def sent(self, episode: Episode, protocol: Protocol) -> list[list[dict[str, Any]]]:
-        """Of each turn the messages that were sent for its action, where these are not the conversation so far."""
+        """Return the messages sent in each turn; [] if they are the conversation so far or cannot be rebuilt."""
         if protocol.agent is None or protocol.agent.kind.appends:
             return []
         start, whole = protocol.start(episode, self.folder)
@@ -48,7 +48,7 @@ class Prompts:
         except (NotRebuiltError, AgentFaultError):
             return []
 
-    def _worded(self, episode: Episode, protocol: Protocol) -> list[dict[str, str]] | None:
+    def _fixed_part(self, episode: Episode, protocol: Protocol) -> list[dict[str, str]] | None:
         if protocol.agent is None or not protocol.agent.kind.appends:
             return None
         start, whole = protocol.start(episode, self.folder)

@@ -1,4 +1,4 @@
-"""What the page knows of an episode: a row of the list, and the whole trajectory. Pure."""
+"""Convert an episode to the page's data: a row of the list, and the whole trajectory."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from evalharness.protocol.react import FormatError
 from evalharness.records.episode import EndedBy, Episode, Trial, Turn
 
 TROUBLES = (*(str(kind) for kind in FormatError), "not_valid", "context_trimmed", "simulator_disagrees")
-"""What can be wrong in an episode, in the order of the bits of a row's `troubles`."""
+"""Problems of an episode; the order is that of the bits in a row's `troubles`."""
 ENDED_BY: tuple[str, ...] = get_args(EndedBy)
 
 TurnJudgement = tuple[str, str, str, str]
-"""(judge, `right`, `wrong` or `no verdict`, kind of error, its sentence)"""
+"""(judge, verdict: `right`, `wrong` or `no verdict`, kind of error, the judge's explanation)"""
 Judgements = Mapping[int, Sequence[TurnJudgement]]
-"""Turn, from 1 -> what judges said of it."""
+"""Number of a turn, from 1 -> judgements of the turn."""
 
 COLUMNS = (
     "task",
@@ -35,23 +35,23 @@ COLUMNS = (
     "block",
     "position",
 )
-"""Of the list. `task`, `troubles` and `ended_by` are positions in tables of the index; `block` and `position` say where
-the trajectory is."""
+"""Columns of the list. `task` and `ended_by` are positions in lists of the index, and `troubles` has a bit per problem.
+`block` and `position` locate the trajectory."""
 
 
 def troubles(episode: Episode) -> set[str]:
-    found = {str(kind) for turn in episode.turns for kind in turn.format_errors}
+    problems = {str(kind) for turn in episode.turns for kind in turn.format_errors}
     if any(turn.action is not None and not turn.valid for turn in episode.turns):
-        found.add("not_valid")
+        problems.add("not_valid")
     if episode.trims:
-        found.add("context_trimmed")
+        problems.add("context_trimmed")
     if episode.solved != episode.success:
-        found.add("simulator_disagrees")
-    return found
+        problems.add("simulator_disagrees")
+    return problems
 
 
 def list_row(episode: Episode, task: int, block: int, position: int) -> tuple[float, ...]:
-    """The values of `COLUMNS`."""
+    """Return the values of `COLUMNS`."""
     mine = troubles(episode)
     return (
         task,
@@ -73,8 +73,8 @@ def list_row(episode: Episode, task: int, block: int, position: int) -> tuple[fl
 
 
 def _turn(turn: Turn) -> dict[str, Any]:
-    """Everything of a turn; what is as it usually is, is left out."""
-    said = f"Thought: {turn.thought}\nAction: {turn.action}"
+    """Return the data of a turn without values that are the usual ones."""
+    usual_reply = f"Thought: {turn.thought}\nAction: {turn.action}"
     values: dict[str, tuple[Any, ...]] = {
         "thought": (turn.thought, ""),
         "action": (turn.action, None),
@@ -89,7 +89,7 @@ def _turn(turn: Turn) -> dict[str, Any]:
         "policy_s": (round(turn.policy_s, 3), 0.0),
         "failed_tries": ([attempt.kind for attempt in turn.failed_tries], []),
         "environment_s": (round(turn.environment_s, 4), 0.0),
-        "reply": (turn.reply, said),
+        "reply": (turn.reply, usual_reply),
         "reasoning": (turn.reasoning, ""),
         "reasoning_tokens": (turn.reasoning_tokens, None),
         "calls": ([f"{call.name}({call.arguments})" for call in turn.calls], []),
@@ -99,7 +99,7 @@ def _turn(turn: Turn) -> dict[str, Any]:
 
 
 def _trial(trial: Trial) -> dict[str, Any]:
-    """An earlier trial in short: its actions, and what the model wrote between it and the next."""
+    """Return a short form of an earlier trial: its actions, and the model's notes after it."""
     return {
         "progress": round(trial.progress, 4),
         "ended_by": trial.ended_by,
@@ -114,9 +114,9 @@ def trajectory(
     judged: Judgements | None = None,
     sent: Sequence[Sequence[Any]] = (),
 ) -> dict[str, Any]:
-    """The whole episode. `prompt`: position of its fixed part in the bundle's prompts; `sent`: of every turn the
-    messages, where they are not the conversation so far."""
-    said = judged or {}
+    """Return the data of the whole episode. `prompt`: position of its fixed part in the bundle's prompts. `sent`: the
+    messages of every turn, if the agent does not send the whole conversation."""
+    judgements = judged or {}
     return {
         "task_id": episode.task_id,
         "sample": episode.sample,
@@ -132,7 +132,7 @@ def trajectory(
         "prompt": prompt,
         "turns": [
             _turn(turn)
-            | ({"judged": said[turn.turn]} if turn.turn in said else {})
+            | ({"judged": judgements[turn.turn]} if turn.turn in judgements else {})
             | ({"sent": sent[position]} if position < len(sent) else {})
             for position, turn in enumerate(episode.turns)
         ],

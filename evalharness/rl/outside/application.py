@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from evalharness.door.door import Door, given_token
+from evalharness.door.door import Door, read_token
 from evalharness.rl.outside.messages import Action, Request, StepRequest
 from evalharness.rl.outside.session import Answer, Session, Sessions
 from evalharness.rl.wire import MOST_BYTES, body, guarded
@@ -18,14 +18,14 @@ def _to_json(answer: Answer) -> dict[str, Any]:
 
 def application(sessions: Sessions, door: Door) -> web.Application:
     def session_of(request: web.Request) -> Session:
-        session = sessions.by_token[given_token(request)]
+        session = sessions.by_token[read_token(request)]
         session.count_request()
         return session
 
     async def reset(request: web.Request) -> web.Response:
         session_of(request)
         await body(request, Request)
-        return web.json_response(_to_json(sessions.claim(given_token(request))))
+        return web.json_response(_to_json(sessions.claim(read_token(request))))
 
     async def step(request: web.Request) -> web.Response:
         session = session_of(request)

@@ -15,7 +15,7 @@ from evalharness.agents.program import Program
 from evalharness.base.errors import UserError
 from evalharness.base.reading import read_object
 from evalharness.config.outside import OutsideConfig
-from evalharness.door.door import Door, is_one_of, listening
+from evalharness.door.door import Door, is_one_of, listen
 from evalharness.envs.base import Task
 from evalharness.models.base import Environment, Player, Reply, RequestForm
 from evalharness.models.opened import Opened, Prepared, Reports
@@ -193,7 +193,7 @@ def prepare_outside(name: str, config: OutsideConfig) -> Prepared:
                 f"give the token of ${TOKEN}: Authorization: Bearer TOKEN",
             )
             url = await stack.enter_async_context(
-                listening(application(sessions, door), "127.0.0.1", 0, backlog=1024, flags="address")
+                listen(application(sessions, door), "127.0.0.1", 0, backlog=1024, flags="address")
             )
             policy = OutsidePolicy(
                 command,

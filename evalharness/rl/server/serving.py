@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evalharness.base.errors import UserError, nearest
-from evalharness.door.door import Door, is_loopback, is_one_of, listening, require_address
+from evalharness.door.door import Door, is_loopback, is_one_of, listen, require_address
 from evalharness.envs.base import MAX_TURNS, EnvSpec, Suite
 from evalharness.models.event_loop import run_to_end
 from evalharness.protocol.drawn import fixed_name
@@ -113,7 +113,7 @@ async def _serve(
     # All clients that may wait may also connect at the same moment.
     backlog = options.sessions + options.waiting
     try:
-        async with listening(
+        async with listen(
             application(service, door, gate),
             options.host,
             options.port,

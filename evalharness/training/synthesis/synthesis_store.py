@@ -25,7 +25,7 @@ from evalharness.base.reading import open_file, parse_json, read_json, read_obje
 from evalharness.models.asking import Answer, Refusal
 from evalharness.records.answers import AnswerFolder
 from evalharness.records.files import ERRORS, MANIFEST
-from evalharness.records.lines import located_lines, read_lines
+from evalharness.records.lines import locate_lines, read_lines
 from evalharness.records.stored import Count, Stored, refuse_later
 from evalharness.training.synthesis.dialogue import Dialogue
 from evalharness.training.synthesis.signals import Signal
@@ -123,7 +123,7 @@ def list_finished(path: Path) -> list[FinishedLine]:
     """Return the lines of `passed.jsonl` or `rejected.jsonl` in the order of the draw."""
     return sorted(
         FinishedLine(record["index"], record["key"], path, offset)
-        for _, offset, record in located_lines(path, AGAIN, _parse_finished)
+        for _, offset, record in locate_lines(path, AGAIN, _parse_finished)
     )
 
 

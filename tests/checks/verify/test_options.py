@@ -15,7 +15,7 @@ from made_runs import make_run
 from evalharness.base import reading
 from evalharness.base.errors import UserError
 from evalharness.checks.verify import Finding, verify
-from evalharness.checks.verify.described import missing, version_notes
+from evalharness.checks.verify.described import find_missing, version_notes
 from evalharness.checks.verify.options import config_findings
 from evalharness.cli import main
 from evalharness.envs import specs
@@ -218,12 +218,12 @@ def test_a_line_that_no_memory_should_hold_is_refused(
 
 
 def test_a_task_that_lacks_many_episodes_is_one_finding() -> None:
-    findings = missing({("a", 0), ("b", 0)}, ["a", "b"], 10_000, set())
+    findings = find_missing({("a", 0), ("b", 0)}, ["a", "b"], 10_000, set())
     assert len(findings) == 2
     for task, finding in zip("ab", findings, strict=True):
         assert finding.where == task
         assert "9999 of its 10000" in finding.what
-    assert [finding.where for finding in missing({("a", 1)}, ["a"], 3, set())] == [
+    assert [finding.where for finding in find_missing({("a", 1)}, ["a"], 3, set())] == [
         "a, sample 0",
         "a, sample 2",
     ]

@@ -64,7 +64,7 @@ def test_a_comparison_says_which_run_is_better_and_by_how_much(tmp_path: Path) -
 
 def test_a_difference_that_is_not_significant_says_how_many_tasks_would_show_it(tmp_path: Path) -> None:
     text = answer(tmp_path, 10, 13)
-    assert text.startswith("no difference between new and old can be seen: BabyAI success +5.0 points [")
+    assert text.startswith("no significant difference between new and old: BabyAI success +5.0 points [")
     needed = int(text.split("about ")[1].split(" tasks")[0].replace(",", ""))
     assert mcnemar_power(needed, 0.05, 0.05) == pytest.approx(0.8, abs=0.05)
 
@@ -75,9 +75,9 @@ def test_equal_runs_say_which_difference_would_have_been_seen(tmp_path: Path) ->
     detectable = headline_of(comparison.differences).detectable
     assert detectable is not None
     assert answer_of_comparison(comparison, ("a", "b"), TITLES).endswith(
-        f"{100 * detectable:.1f} points or more would have been seen"
+        f"{100 * detectable:.1f} points would have been detected"
     )
 
 
 def test_a_difference_that_several_comparisons_explain_is_not_called_one(tmp_path: Path) -> None:
-    assert "by Holm among 4 comparisons" in answer(tmp_path, 10, 16, 10, 10, 10)
+    assert "with Holm's correction for 4 comparisons" in answer(tmp_path, 10, 16, 10, 10, 10)

@@ -59,7 +59,7 @@ def test_the_overview_begins_with_its_answers_and_scores_and_shows_every_task(
 ) -> None:
     page = look(page_of_all)
     said = [page.locator("h1").inner_text(), page.locator("header p b").first.inner_text()]
-    assert [f"{name} and same can be seen" in text for name, text in zip((LONG, "fourth"), said, strict=True)]
+    assert [f"between {name} and same: " in text for name, text in zip((LONG, "fourth"), said, strict=True)]
     assert page.locator("h2").first.inner_text() == "Scores"
     assert page.locator("header .named").nth(0).inner_text().split()[:2] == ["A", "same"]
     shown = page.locator("table.scores tbody tr")

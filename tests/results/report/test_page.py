@@ -48,7 +48,7 @@ def test_the_overview_has_the_numbers_of_show(compass: dict[str, Any], look: Cal
     assert (
         page.locator("h1")
         .inner_text()
-        .startswith("no difference between oracle and random can be seen: Compass")
+        .startswith("no significant difference between oracle and random: Compass")
     )
 
 

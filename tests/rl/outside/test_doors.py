@@ -15,7 +15,7 @@ from aiohttp import ClientSession
 
 from evalharness.agents.program import Program
 from evalharness.base.errors import InfrastructureError
-from evalharness.door.door import Door, is_one_of, listening
+from evalharness.door.door import Door, is_one_of, listen
 from evalharness.envs.base import EnvSpec
 from evalharness.models.base import Environment, Player
 from evalharness.play import loop
@@ -100,7 +100,7 @@ def opened(compass: EnvSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         handouts, worker = HandOuts(tmp_path), WorkerProcess(compass, None, None)
         sessions = Sessions(handouts.note)
         door = Door(lambda given: is_one_of(given, sessions.by_token))
-        async with listening(application(sessions, door), "127.0.0.1", 0, flags="address") as url:
+        async with listen(application(sessions, door), "127.0.0.1", 0, flags="address") as url:
             command = (sys.executable, str(script), str(tmp_path))
             policy = OutsidePolicy(command, tmp_path / "agent.log", url, sessions, Program(), 60.0, turn_s)
             run = Run(compass, policy, worker, tmp_path)

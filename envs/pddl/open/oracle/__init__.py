@@ -1,4 +1,4 @@
-"""Plans for the four domains: A* with our own admissible bound for each, so plans are shortest."""
+"""Find shortest plans for the four domains, by A* with an admissible bound of our own for each domain."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def bound_of(world: GroundedProblem, kind: str) -> Bound:
 
 
 def plan(world: GroundedProblem, kind: str) -> ActionPlan | None:
-    """Return a shortest plan; after `MOST_EXPANDED` states a plan of at most three times that length; else None."""
+    """Return a shortest plan. If this needs more than `MOST_EXPANDED` states, return a plan that is at most three times
+    as long, or None."""
     bound, key = bound_of(world, kind), canonical_key(world)
     return search(world, bound, key, most=MOST_EXPANDED) or search(
         world, bound, key, most=MOST_EXPANDED, weight=3

@@ -1,4 +1,4 @@
-"""Barman: a lower bound of the remaining actions."""
+"""Compute a lower bound of the remaining actions in barman."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class _Vessel:
 
 
 def bound(world: GroundedProblem) -> Bound:
-    """Count, for the open goals, the pourings, fillings, shakings and cleanings that every plan needs, and the grasps
-    and leaves between them: filling and shot cleaning take one hand for the shot and an empty one; shaking and
-    shaker cleaning take one hand for the shaker and an empty one. A test on every state of small worlds checks that
-    the count is never too high; from the published starts it is at most one action too low."""
+    """Count the pourings, fillings, shakings and cleanings that every plan for the open goals needs, and the grasps and
+    leaves between them. Filling and shot cleaning need a hand with the shot and an empty hand; shaking and shaker
+    cleaning need a hand with the shaker and an empty hand. A test on every state of small worlds checks that the count
+    is never too high. From the published starts it is at most one action too low."""
     start = world.decode(world.initial)
     shakers = sorted({atom[1] for atom in start if atom[0] == "shaker-empty-level"})
     ingredients = {atom[2] for atom in start if atom[0] == "dispenses"}
@@ -48,7 +48,7 @@ def bound(world: GroundedProblem) -> Bound:
             if drink in shot.content:
                 continue
             if not (shot.clean or shot.used or shot.content & ingredients):
-                # It can never be cleaned again: nothing says what it was used with.
+                # It can never be cleaned again, because no fact says what it was used with.
                 return DEAD
             if drink in parts:
                 mixed.append(name)
@@ -103,7 +103,7 @@ def bound(world: GroundedProblem) -> Bound:
 
 
 def _last_moves(shots: dict[str, _Vessel], shaker: _Vessel, plain: list[str], pour: bool, held: int) -> int:
-    """Return grasps and leaves if nothing is left to shake."""
+    """Return the number of grasps and leaves if no drink must be shaken."""
     moves = 0
     if plain:
         own = sum(shots[name].held for name in plain)

@@ -1,4 +1,4 @@
-"""Blockworld: a lower bound of the remaining actions."""
+"""Compute a lower bound of the remaining actions in blockworld."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ HAND = "hand"
 
 
 def bound(world: GroundedProblem) -> Bound:
-    """Count two actions for each move. A block must move if it is not in its goal position, stands on a block that
-    must move, or covers a block that the goal wants clear or under another one. It must move twice if it stands
-    above a block that must move and that the goal wants somewhere below it."""
+    """Count two actions for each move. A block must move if it is not in its goal position, if it is on a block that
+    must move, or if it is on a block that must be clear or under another block in the goal. It must move twice if it is
+    above a block that must move and that must be below it in the goal."""
     goal_under: dict[str, str] = {}
     goal_clear: set[str] = set()
     goal_over: dict[str, str] = {}

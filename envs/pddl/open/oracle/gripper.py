@@ -1,4 +1,4 @@
-"""Gripper: a lower bound of the remaining actions."""
+"""Compute a lower bound of the remaining actions in gripper."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from evalharness.envs.pddl.syntax import Atom
 
 
 def bound(world: GroundedProblem) -> Bound:
-    """Count a pick and a drop for every misplaced ball. The loads that must leave and enter each room, each of as many
-    balls as there are grippers, give the moves: leaving and entering alternate, so a room is left as often as it is
-    entered, plus one at the walk's start, minus one at its end."""
+    """Count a pick and a drop for every misplaced ball, and the moves. A move carries at most one ball per gripper, so
+    the balls that must leave or enter a room give a minimum number of moves. Leaving and entering
+    alternate: a room is left as often as it is entered, plus one at the walk's start, minus one at its end."""
     rooms = [atom[1] for atom in world.decode(world.initial) if atom[0] == "room"]
     rooms.sort()
     number = {room: index for index, room in enumerate(rooms)}
     capacity = max(1, sum(atom[0] == "gripper" for atom in world.decode(world.initial)))
 
     def room_of(atoms: list[Atom]) -> int:
-        """-1: carried."""
+        """Return the room of a ball; -1 if it is carried."""
         return next((number[atom[2]] for atom in atoms if atom[0] == "at"), -1)
 
     balls = [

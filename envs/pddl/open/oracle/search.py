@@ -1,4 +1,4 @@
-"""A* over a grounded world, and fast look-ups in an encoded state."""
+"""Search a grounded world by A*, and read encoded states fast."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ DEAD = 1_000_000
 """A bound this large means that the goal is unreachable."""
 
 Bound = Callable[[int], int]
-"""State -> a lower bound of the plan length from there, or `DEAD`."""
+"""State -> lower bound of the number of remaining actions, or `DEAD`."""
 
 
 @dataclass(frozen=True)
 class ActionPlan:
     actions: tuple[GroundAction, ...]
     expanded: int
-    """Number of expanded states, the effort of the search."""
+    """Number of expanded states."""
 
 
 def search(
     world: GroundedProblem, bound: Bound, key: Callable[[int], Hashable], *, most: int, weight: int = 1
 ) -> ActionPlan | None:
-    """Return the cheapest plan, or None if there is none or `most` states were expanded.
+    """Return the shortest plan; None if there is no plan, or if `most` states were expanded.
 
-    States with equal `key` count as equal. With `weight` above 1 the plan may be that many times too long. Ties go to
-    the deeper state, then to the newer one, so the result is deterministic.
+    States with equal `key` count as equal. With a `weight` above 1, the plan may be longer by that factor. Of equal
+    states the deeper one is expanded first, then the newer one, so the result is deterministic.
     """
     best: dict[Hashable, int] = {key(world.initial): 0}
     first = bound(world.initial)
@@ -80,12 +80,12 @@ def _way(came: dict[int, tuple[int, GroundAction]], serial: int) -> tuple[Ground
 def read_true(
     world: GroundedProblem, atoms: list[Atom], read: Callable[[list[Atom]], T]
 ) -> Callable[[int], T]:
-    """Return a function of the state: `read` of the true ones among `atoms`."""
+    """Return a function that maps a state to `read(atoms that are true in it)`."""
     return read_bits([(world.bit[atom], atom) for atom in sorted(atoms)], read)
 
 
 def read_bits(pairs: Sequence[tuple[int, K]], read: Callable[[list[K]], T]) -> Callable[[int], T]:
-    """Return a function of the state: `read` of the values of its bits; answers are cached, since few occur."""
+    """Return a function that maps a state to `read(values of its true bits)`. Its results are cached, as few occur."""
     mask = sum(bit for bit, _ in pairs)
     seen: dict[int, T] = {}
 
@@ -99,7 +99,7 @@ def read_bits(pairs: Sequence[tuple[int, K]], read: Callable[[list[K]], T]) -> C
 
 
 def atoms_naming(world: GroundedProblem, predicates: set[str], position: int, name: str) -> list[Atom]:
-    """Return the world's atoms of these predicates whose argument at `position` is `name`."""
+    """Return the atoms of these predicates whose argument at `position` is `name`."""
     return [
         atom
         for atom in world.atoms

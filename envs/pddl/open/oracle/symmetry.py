@@ -1,4 +1,4 @@
-"""Interchangeable objects: a search treats states that differ only by swapping them as one."""
+"""Find interchangeable objects: a search treats states that differ only by swapping such objects as one state."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from evalharness.envs.pddl.open.oracle.search import read_bits
 from evalharness.envs.pddl.syntax import Atom
 
 MOST_PERMUTED = 3
-"""Classes up to this size may be renamed by trying every order; a larger one only by sorting."""
+"""For a class up to this size every order may be tried; a larger class is only sorted."""
 
 
 def interchangeable(world: GroundedProblem) -> list[tuple[str, ...]]:
-    """Return classes of objects that can be swapped without changing the goal, the constants or any fixed fact."""
+    """Return classes of objects that can be swapped without changing the goal, the constants or a static fact."""
     fluent = 0
     for action in world.actions:
         fluent |= action.adds | action.deletes
@@ -38,12 +38,12 @@ def interchangeable(world: GroundedProblem) -> list[tuple[str, ...]]:
 
 
 def canonical_key(world: GroundedProblem) -> Callable[[int], Hashable]:
-    """Return a function of the state with equal values for states that differ by renaming interchangeable objects. It
-    may miss some such pairs, but never joins two really different states."""
+    """Return a function that has equal values for states that differ only by swapping interchangeable objects. It may
+    have different values for some such states, but never has equal values for other states."""
     classes = interchangeable(world)
     sorted_classes: list[tuple[str, ...]] = []
     permuted: tuple[str, ...] = ()
-    # The largest classes are sorted; one more small class that shares atoms with them is permuted.
+    # Sort the largest classes, and permute one small class that has common atoms with them.
     for group in sorted(classes, key=len, reverse=True):
         if any(_share(world, group, chosen) for chosen in [*sorted_classes, group]):
             if not permuted and len(group) <= MOST_PERMUTED and not _shares_itself(world, group):
@@ -61,7 +61,7 @@ def canonical_key(world: GroundedProblem) -> Callable[[int], Hashable]:
 
 
 class _View:
-    """The state with one class renamed and the others sorted, as nested tuples of integers."""
+    """A state as nested tuples of integers, with one class renamed and the other classes sorted."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class _View:
         renaming: dict[str, str],
         numbers: dict[Atom, int],
     ) -> None:
-        """`numbers` gives the renamed atoms their bits; the views of one key share it."""
+        """Make the view. `numbers`: renamed atom -> bit; all views of a key share this mapping."""
         members = {name for group in classes for name in group}
 
         def number(atom: Atom) -> int:
@@ -104,7 +104,7 @@ def _shares_itself(world: GroundedProblem, group: tuple[str, ...]) -> bool:
 
 
 def _share(world: GroundedProblem, group: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Return whether some atom names objects of both classes (two objects, if the classes are the same)."""
+    """Return whether an atom has objects of both classes (two objects, if the classes are the same)."""
     if group == other:
         return _shares_itself(world, group)
     return any(

@@ -1,4 +1,4 @@
-"""Tyreworld: a lower bound of the remaining actions."""
+"""Compute a lower bound of the remaining actions in tyreworld."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from evalharness.envs.pddl.syntax import Atom
 
 
 def bound(world: GroundedProblem) -> Bound:
-    """Collect ground actions (some with an open choice of object) that every plan must contain, backwards from the
-    goal: a wheel comes off only a raised, unfastened hub; unfastening takes a loose nut and the wrench; there is
-    one jack, so between two raised hubs one is let down; things come out of an open boot."""
+    """Collect ground actions that every plan must contain, backwards from the goal; some have an open choice of object.
+    A wheel can be removed only from a raised and unfastened hub. Unfastening needs a loose nut and the wrench. There is
+    one jack, so a hub must be lowered before the next one is raised. Things can be taken only from an open boot."""
     seen: dict[int, int] = {}
     goal = world.goal_atoms
 
@@ -23,7 +23,7 @@ def bound(world: GroundedProblem) -> Bound:
 
 
 def _collect_needed(true: set[Atom], goal: tuple[Atom, ...]) -> set[Atom]:
-    """Return distinct actions that must still happen. A repeated jack-down is numbered."""
+    """Return the distinct actions that are still needed. Repeated jack-down actions are numbered."""
     where = {atom[1]: atom[2] for atom in true if atom[0] in ("in", "on")}
     nut_on = {atom[2]: atom[1] for atom in true if atom[0] in ("loose", "tight")}
     needed: set[Atom] = set()
@@ -33,7 +33,7 @@ def _collect_needed(true: set[Atom], goal: tuple[Atom, ...]) -> set[Atom]:
             needed.add(("open", container))
 
     def reach(thing: str) -> None:
-        """Require the thing in hand."""
+        """Add the actions that are needed to get the thing in hand."""
         if ("have", thing) in true:
             return
         place = where.get(thing)
@@ -125,7 +125,7 @@ def _collect_needed(true: set[Atom], goal: tuple[Atom, ...]) -> set[Atom]:
                 if len(objects) == 2:
                     reach(objects[0])
     for hub in [name for action, name, *_ in needed if action == "undo"]:
-        # A nut that must end on its hub has to be put back after the undoing.
+        # A nut that must be on its hub in the goal has to be put back after it was undone.
         if any(atom[0] in ("tight", "loose", "fastened") and atom[-1] == hub for atom in goal):
             needed.add(("do-up", hub))
             if any(atom[0] == "tight" and atom[-1] == hub for atom in goal):
