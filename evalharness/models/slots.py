@@ -1,8 +1,8 @@
 """Limit the number of requests at the model: a fixed number, reduced while the server is overloaded.
 
 Requests beyond the server's batch wait in its queue without a cost: with all episodes in flight, all advance equally
-and end at nearly the same time. Conversations beyond the server's key-value cache are expensive, so they wait here
-(`cache_room`).
+and end at nearly the same time. Conversations beyond the server's key-value cache are expensive: each pushes out the
+one that comes next, and every turn computes all earlier turns again. So the cache's size limits the conversations.
 """
 
 from __future__ import annotations
@@ -10,27 +10,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Hashable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-
-from evalharness.models.cache_room import CacheRoom
 
 MOST = 512
 """Maximum for each server: more than the 416 tasks of a suite. vLLM runs 256 sequences by default; others queue."""
+_CONVERSATION_TOKENS = 3_000
+"""Tokens of the servers' caches for each conversation: 30 turns of 80 tokens, and its share of the prompts. With 416
+simulated conversations the server computes nothing twice; with 2,000 tokens each it takes up to 1.7 times as long."""
 _BACK_OFF = 0.7
 _REFUSED_AGAIN_S = 1.0
 """Seconds until another refusal counts: refusals in quick succession have the same cause."""
 _PREEMPTED_AGAIN_S = 5.0
 """Seconds until another preemption counts: a little more than two readings of the metrics."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Waiting:
-    """A request that waits for its slot."""
-
-    turn: asyncio.Future[None]
-    conversation: Hashable | None
 
 
 class Slots:
@@ -40,25 +32,23 @@ class Slots:
         self, most: int, *, pinned: bool = False, clock: Callable[[], float] = time.monotonic
     ) -> None:
         """`pinned`: the user set the number, so it does not change."""
-        self.most = most
+        self.most = self._asked = most
         self.limit = most
         self.pinned = pinned
         self.busy = 0
         """Number of requests at the model now."""
         self.episodes = 0
         """Number of episodes in flight now."""
-        self.room = CacheRoom()
         self.replies = 0
         """Number of replies so far."""
         self.overloads = 0
         """Number of refusals (429, 503) so far."""
         self._clock = clock
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: deque[asyncio.Future[None]] = deque()
         self._changed = asyncio.Event()
         """Set when an episode has ended or the limit has changed; `change` clears it."""
         self._allowed = 0.0
         self._allowed_since = clock()
-        self._allowed_now = most
         self._backed_off = -1e9
         self._replies_then = 0
         """Value of `replies` at the last change of the limit."""
@@ -66,7 +56,7 @@ class Slots:
     @property
     def has_room(self) -> bool:
         """Whether one more episode may start."""
-        return self.episodes < self.limit and (self.pinned or not self.room.is_full)
+        return self.episodes < self.limit
 
     def begin_episode(self) -> None:
         self.episodes += 1
@@ -85,31 +75,28 @@ class Slots:
         self._changed.clear()
 
     def allowed_slot_s(self) -> float:
-        """Return slots times seconds so far; while the cache is full, only slots of continuing conversations count."""
+        """Return slots times seconds so far."""
         self._count_allowed()
         return self._allowed
 
     def _count_allowed(self) -> None:
-        """Add the time since the last call. Call this whenever the number of allowed slots may change."""
+        """Add the time since the last call. Call this before the limit changes."""
         now = self._clock()
-        self._allowed += self._allowed_now * (now - self._allowed_since)
+        self._allowed += self.limit * (now - self._allowed_since)
         self._allowed_since = now
-        self._allowed_now = min(self.limit, self.room.continuing) if self.room.is_full else self.limit
 
-    async def take(self, conversation: Hashable | None = None) -> None:
-        """Wait for a slot for one request; call `leave` after the reply or failure. `conversation` is its key if the
-        server's cache should keep the conversation."""
+    async def take(self) -> None:
+        """Wait for a slot for one request; call `leave` after the reply or failure."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        waiting = _Waiting(turn, conversation)
-        self._waiting.append(waiting)
+        self._waiting.append(turn)
         self._admit()
         try:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
                 self.leave()
-            elif waiting in self._waiting:  # otherwise `_admit` has removed it meanwhile
-                self._waiting.remove(waiting)
+            elif turn in self._waiting:  # otherwise `_admit` has removed it meanwhile
+                self._waiting.remove(turn)
             raise
 
     def leave(self) -> None:
@@ -125,32 +112,19 @@ class Slots:
         finally:
             self.leave()
 
-    def end_conversation(self, conversation: Hashable) -> None:
-        """Note that the conversation sends no more requests, so that others may continue."""
-        self.room.end(conversation)
-        self._admit()
-
     def set_cache(self, tokens: float) -> None:
-        """Set the total size of the servers' caches."""
-        self.room.capacity = tokens
-        self._admit()
+        """Limit the conversations to those that the servers' caches hold together."""
+        if not self.pinned:
+            self.most = max(1, min(self._asked, int(tokens / _CONVERSATION_TOKENS)))
+            if self.limit > self.most:
+                self._set_limit(self.most)
 
     def _admit(self) -> None:
         while self._waiting and self.busy < self.limit:
-            spare = self.room.spare()
-            waiting = next((w for w in self._waiting if self._fits(w.conversation, spare)), None)
-            if waiting is None:
-                break
-            self._waiting.remove(waiting)
-            if not waiting.turn.done():
+            turn = self._waiting.popleft()
+            if not turn.done():
                 self.busy += 1
-                if waiting.conversation is not None:
-                    self.room.note_request(waiting.conversation)
-                waiting.turn.set_result(None)
-        self._count_allowed()
-
-    def _fits(self, conversation: Hashable | None, spare: float) -> bool:
-        return conversation is None or self.room.needs(conversation) <= spare
+                turn.set_result(None)
 
     def count_reply(self) -> None:
         """Count a reply. Add one slot when the replies since the last change are as many as the slots."""
@@ -173,6 +147,7 @@ class Slots:
             self._set_limit(max(1, int(min(self.limit, max(self.busy, 1)) * _BACK_OFF)))
 
     def _set_limit(self, limit: int) -> None:
+        self._count_allowed()
         self.limit, self._replies_then = limit, self.replies
         self._admit()
         self.wake()

@@ -33,24 +33,15 @@ class SlotPlayer(Player):
     slots: Slots
     times: FamilyTimes
     latencies: Latencies
-    job: PendingEpisode
 
     async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
         began = time.perf_counter()
         sent_at: float | None = None
         try:
-            family, key = self.job.task.family, self.job.key
-            await self.slots.take(key)
-            try:
+            async with self.slots.slot():
                 sent_at = time.perf_counter()
                 reply = await self.player.reply(messages, turn=turn, form=form)
                 seconds = time.perf_counter() - sent_at
-                if reply.prompt_tokens is not None:
-                    self.slots.room.note_reply(
-                        key, family, reply.prompt_tokens + (reply.completion_tokens or 0)
-                    )
-            finally:
-                self.slots.leave()
         finally:  # the time of a failed request counts, too
             ended = time.perf_counter()
             self.times.slot_s += (sent_at or ended) - began
@@ -120,7 +111,7 @@ class Episodes:
             players.append(own)
             if self._scripted:
                 return own
-            return SlotPlayer(own, self.slots, times, self._latencies, job)
+            return SlotPlayer(own, self.slots, times, self._latencies)
 
         players: list[Player] = []
         key, whole = job.key, False
@@ -156,7 +147,6 @@ class Episodes:
             if not whole:
                 for own in players:
                     own.void()
-            self.slots.end_conversation(key)
             self.progress.end_episode(task.family)
             times.wall_s += time.perf_counter() - began
         times.episodes += 1

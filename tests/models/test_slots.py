@@ -118,3 +118,16 @@ def test_replies_without_trouble_bring_the_slots_back_one_by_one() -> None:
     for _ in range(100):
         slots.count_reply()
     assert slots.limit == 10
+
+
+def test_as_many_conversations_as_the_caches_hold_and_no_more_than_the_run_wanted() -> None:
+    slots = Slots(512)
+    slots.set_cache(100_000)
+    assert slots.limit == slots.most == 33
+    slots.set_cache(1_000)
+    assert slots.limit == 1
+    slots.set_cache(9_000_000)  # further servers are up: the limit rises with the replies
+    assert (slots.limit, slots.most) == (1, 512)
+    fixed = Slots(64, pinned=True)
+    fixed.set_cache(1_000)
+    assert fixed.limit == 64

@@ -119,8 +119,7 @@ async def test_what_a_failed_request_waited_for_is_counted_where_it_was_spent() 
             raise InfrastructureError("no")
 
     times = FamilyTimes()
-    (job,) = jobs_of("compass", [30.0])
-    player: Player = SlotPlayer(Failing(), Slots(1), times, Latencies(), job)
+    player: Player = SlotPlayer(Failing(), Slots(1), times, Latencies())
     with pytest.raises(InfrastructureError):
         await player.reply([], turn=1)
     assert times.model_s > 0
