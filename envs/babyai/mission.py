@@ -60,7 +60,6 @@ class Milestone:
 
 
 def due_actions(world: World) -> list[Any]:
-    """Return the single actions of the mission in order."""
     return [action for action, _ in turns(world.simulator.instrs)]
 
 
@@ -177,7 +176,6 @@ def cells_of(simulator: Any, fits: Callable[[Any], bool]) -> list[Cell]:
 
 
 def object_cells(simulator: Any, action: Any) -> list[Cell]:
-    """Return the cells of the objects of an action."""
     wanted = {id(thing) for thing in action.desc.obj_set}
     return cells_of(simulator, lambda thing: id(thing) in wanted)
 

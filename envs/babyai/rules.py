@@ -62,8 +62,7 @@ class PublishedRules(LabelProgress):
         return world.perform(moves)
 
     def announces_completion(self, outcome: MovesResult) -> bool:
-        """Return whether the text announces completion: at full progress, and if the last move ended the mission, even
-        by failure."""
+        """Return whether the text announces completion: at full progress, or after an end even by failure."""
         return outcome.ended or self.rate == 1
 
     def result_of(self, outcome: MovesResult, observation: str) -> StepResult:

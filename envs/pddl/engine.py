@@ -90,7 +90,6 @@ class GroundedProblem:
         return state & ~action.deletes | action.adds
 
     def count_satisfied(self, state: int) -> int:
-        """Return the number of the goal's atoms that are true."""
         return (state & self.goal).bit_count()
 
     def solved(self, state: int) -> bool:

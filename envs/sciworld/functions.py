@@ -199,8 +199,7 @@ class Functions:
         return self.handles.fix(get, 1, 0), self.handles.fix(get, 1, 1)
 
     def _around(self, step: Handle, restore: Handle, keep: Handle) -> Handle:
-        """Function of (values, interface, text) that calls `step` with the world's values, and then stores the values,
-        even if `step` fails."""
+        """Function of (values, interface, text) that calls `step` and always stores the world's values after it."""
         make = self.handles
         answer = make.ignoring(make.identity(_STRING), 1, _LONGS)
         kept = make.after(make.ignoring(answer, 0, "java.lang.Throwable"), keep, 2)

@@ -55,7 +55,6 @@ class Handles:
         return self._keep(self._lookup.unreflectGetter(field))
 
     def fix(self, handle: Handle, position: int, value: Any) -> Handle:
-        """Fix one argument."""
         return self._keep(self._insert(handle, position, self._list(value).toArray()))
 
     def ignoring(self, handle: Handle, position: int, *kinds: str) -> Handle:
@@ -63,7 +62,6 @@ class Handles:
         return self._keep(self._drop(handle, position, self._list(*map(self._class, kinds))))
 
     def as_type(self, handle: Handle, kind: str) -> Handle:
-        """Cast arguments and result."""
         return self._keep(handle.asType(self._type(kind)))  # type: ignore[attr-defined]
 
     def feed(self, handle: Handle, position: int, source: Handle) -> Handle:
@@ -71,7 +69,6 @@ class Handles:
         return self._keep(self._collect(handle, position, source))
 
     def then(self, handle: Handle, after: Handle) -> Handle:
-        """Apply `after` to the result."""
         return self._keep(self._filter_result(handle, after))
 
     def after(self, handle: Handle, first: Handle, position: int = 0) -> Handle:

@@ -68,7 +68,6 @@ class Simulator:
             shared.note_simplifications(simplifications)
 
     def begin(self, task: Task, *, gold: bool = False) -> None:
-        """Load a task of the family."""
         payload = task.payload
         self.load(str(payload["task"]), int(payload["variation"]), str(payload["simplifications"]), gold=gold)
 
@@ -148,7 +147,6 @@ class Simulator:
         return self._gold_path
 
     def variations(self, task: str) -> int:
-        """Return the number of variations of `task`."""
         self.start()
         with self._hold() as shared:
             return int(shared.server.getTaskMaxVariations(task))

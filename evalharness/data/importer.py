@@ -28,8 +28,7 @@ MAX_BYTES = 2**20
 
 
 def literals_as_json(source: Path, names: Collection[str]) -> bytes:
-    """Return the module-level constants `names` of a Python file as canonical JSON `{name: value}`. Raise UserError if
-    one of them is missing or is not a literal."""
+    """Return the constants `names` of a Python file as JSON `{name: value}`. Raise UserError if one is missing."""
     try:
         if source.stat().st_size > MAX_BYTES:
             raise ValueError(f"over {MAX_BYTES} bytes")

@@ -155,8 +155,7 @@ class PromptFile(_FileModel):
         return f"--shots {self._shots}: {self.environment} has only {has} worked example{'s' * (has != 1)}"
 
     def for_format(self, format_rules: str, step: str) -> PromptFile:
-        """Replace the format rules, if there are any, and the format of turns in examples. `step`: text with {thought}
-        and {action}."""
+        """Replace any format rules. `step`: format of a turn in examples, with {thought}, {action}."""
         prompt = self.model_copy(update={"format_rules": format_rules if self.format_rules.strip() else ""})
         prompt._step = step
         return prompt

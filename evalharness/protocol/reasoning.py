@@ -72,8 +72,7 @@ def split_reasoning(reply: str) -> tuple[str, str]:
 
 
 def split_known(reply: str) -> tuple[str, str]:
-    """Return (reasoning, answer) by known marks. The answer begins after the last closing mark and ends before an
-    opening mark that is never closed."""
+    """Return (reasoning, answer). The answer is between the last closing mark and an opening mark that stays open."""
     head, text = "", reply
     if worded := _IN_WORDS.match(text):
         head, text = text[: worded.end()], text[worded.end() :]

@@ -323,8 +323,6 @@ _OF_TASKS = ("counts", "expected", "titles", "labels", "scores", "draw", "proven
 
 
 class RunStore(RecordFolder):
-    """Writer of a run folder."""
-
     lines = (EPISODES, ERRORS)
 
     def __init__(self, folder: Path) -> None:

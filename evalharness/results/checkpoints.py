@@ -41,8 +41,6 @@ class Point:
 
 @dataclass(frozen=True)
 class Training:
-    """The checkpoints of one training run, by step."""
-
     model: str
     axis: str
     """`step`, `epoch`, or the name given with `--x`."""

@@ -43,8 +43,7 @@ class Comparison:
     letters: tuple[str, str] = ("A", "B")
     """Letters of the baseline and the run; a run has the same letter in all tables of one command."""
     of_losses: bool = False
-    """Whether two sweeps are compared (`evalharness.results.perturbation_losses`): rates are changes from the
-    unperturbed run."""
+    """Whether two sweeps are compared: the rates are then changes from the unperturbed run."""
 
     def __repr__(self) -> str:
         """Return one line; the default would print the records of both runs, hundreds of thousands of characters."""
@@ -101,7 +100,6 @@ class Comparison:
         ]
 
     def frame(self) -> pd.DataFrame:
-        """Return `rows` as a DataFrame."""
         import pandas as pd
 
         return pd.DataFrame(self.rows())

@@ -26,8 +26,6 @@ class Printed:
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """A row of a published table."""
-
     table: str
     """The file's name without `.csv`."""
     names: Mapping[str, str]

@@ -76,7 +76,6 @@ class EpisodeScore:
 
     @classmethod
     def of(cls, episode: Any) -> EpisodeScore:
-        """Return the numbers of an `Episode`."""
         turns = len(episode.turns)
         return cls(
             task_id=episode.task_id,

@@ -37,8 +37,6 @@ class TaskScore:
 
 @dataclass(frozen=True)
 class ScoredRun:
-    """The scores of a run folder."""
-
     folder: Path
     manifest: Manifest
     scores: tuple[EpisodeScore, ...]
@@ -64,7 +62,6 @@ class ScoredRun:
 
     @cached_property
     def config(self) -> Mapping[str, Any]:
-        """The run's options by name."""
         return self.manifest.options
 
     @property
@@ -113,7 +110,6 @@ class ScoredRun:
 
     @property
     def turn_limits(self) -> Mapping[str, int]:
-        """Family -> turn limit."""
         return self.manifest.turn_limits
 
     @property

@@ -21,8 +21,7 @@ _SEED = 20_250_102
 def mcnemar_exact(gained: ArrayLike, lost: ArrayLike) -> Any:
     """Return the two-sided exact p of McNemar's test (Psychometrika 12 (1947) 153-157), in its binomial form.
 
-    `gained`, `lost`: numbers (or arrays) of tasks that only the second or only the first run solved. If no task
-    differs, p is 1.
+    `gained`, `lost`: numbers (or arrays) of tasks that only the second or only the first run solved.
     """
     b, c = np.asarray(gained), np.asarray(lost)
     p = np.minimum(1.0, 2 * bdtr(np.minimum(b, c), b + c, 0.5))

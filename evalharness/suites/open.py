@@ -65,8 +65,7 @@ def prove(environment: TextEnv, task: Task, max_turns: int = MAX_TURNS) -> Proof
         _, _, terminated, _, info = environment.step(action)
         if terminated != (turn == len(plan)):
             raise UnprovenTaskError(
-                f"{task.id}: turn {turn} of {len(plan)} "
-                + ("ends the episode" if terminated else "does not end the episode")
+                f"{task.id}: turn {turn} of {len(plan)} " + ("ends it" if terminated else "does not end it")
             )
     if not info["success"] or info["progress"] < 1.0:
         raise UnprovenTaskError(f"{task.id}: the plan ends with progress {info['progress']:.2f}")
@@ -209,8 +208,7 @@ def write_proofs(path: Path, rows: Iterable[Proven]) -> None:
 
 
 def check_frozen(spec: EnvSpec, tasks: Sequence[Task]) -> None:
-    """Raise UserError if tasks of suite seed 0 differ from the frozen tasks. Families of other packages have no such
-    frozen tasks and are not checked."""
+    """Raise UserError if tasks of suite seed 0 differ from the frozen tasks (families of this package only)."""
     known = frozen_proofs_of(spec.family)
     if known and [(task.id, task.content_hash) for task in tasks] != [
         (task_id, row.task_hash) for task_id, row in known.items()
@@ -222,8 +220,7 @@ def check_frozen(spec: EnvSpec, tasks: Sequence[Task]) -> None:
 
 
 def differences(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> list[str]:
-    """Return sorted ids of tasks that differ between a new build and the frozen suite. Raise UserError if no suite is
-    frozen."""
+    """Return the ids of tasks that differ between a new build and the frozen suite. Raise UserError without a suite."""
     if suite_seed == FROZEN_SEED:
         frozen = frozen_proofs_of(spec.family)
     else:

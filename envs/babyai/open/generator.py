@@ -62,7 +62,6 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
 
 
 FROZEN = Path(__file__).with_name("open_suite.jsonl")
-"""The tasks of suite seed 0."""
 
 Start = tuple[str, str]
 """(goal, first observation)"""

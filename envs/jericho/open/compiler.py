@@ -54,8 +54,7 @@ _BUNDLED: Final = "thirdparty/inform7-6M62/share/inform7/Compilers/inform6"
 
 
 def find_compiler() -> Path:
-    """Return textworld's compiler, which gives the same bytes everywhere, or else a compiler on the path. Raise
-    InvalidTaskError if there is none."""
+    """Return textworld's compiler, or else one on the path. Raise InvalidTaskError if there is none."""
     spec = find_spec("textworld")
     for folder in spec.submodule_search_locations or () if spec else ():
         if (path := Path(folder) / _BUNDLED).is_file():

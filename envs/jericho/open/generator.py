@@ -112,8 +112,7 @@ def story_of(task: Task) -> Path:
 
 @cache
 def _compile(seed: int, number: int) -> Path:
-    """Compile a quest, and return its path in the user's cache. The file is written under another name and renamed,
-    because two workers may compile it at once."""
+    """Compile a quest to the user's cache and return its path. Rename the file, as two workers may compile at once."""
     story = compile_story(quest_source(quests_of(seed)[number]))
     folder = cache_folder() / "stories"
     folder.mkdir(parents=True, exist_ok=True)

@@ -81,7 +81,6 @@ _NAME = re.compile(
 
 
 FROZEN = Path(__file__).with_name("open_suite.jsonl")
-"""The tasks of suite seed 0."""
 
 
 def generate(suite_seed: int, kinds: Collection[str] = tuple(QUOTA)) -> Iterator[Task]:

@@ -26,8 +26,6 @@ ENOUGH_DISK = 5 * 2**30
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check."""
-
     name: str
     state: Literal["ok", "gap", "note"]
     """`gap`: needed, but missing. `note`: missing, but not everybody needs it."""

@@ -54,8 +54,6 @@ def _short(value: Any) -> str:
 
 @dataclass(frozen=True)
 class FolderCheck:
-    """The result of the check of one run folder."""
-
     folder: Path
     episodes: int
     turns: int

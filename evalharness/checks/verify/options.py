@@ -125,8 +125,7 @@ def config_notes(folder: Path, manifest: Manifest, specs: Mapping[str, EnvSpec])
 
 
 def turn_findings(episode: Episode, config: Mapping[str, Any]) -> list[Finding]:
-    """Return findings about turns that the run's options exclude, and about times that do not fit the turns (if turns
-    were removed)."""
+    """Return findings about turns that the run's options exclude, and about times that do not fit the turns."""
     where = f"{episode.task_id}, sample {episode.sample}"
     findings = []
     scripted, limit = is_scripted(str(config.get("model"))), config.get("max_tokens")

@@ -23,7 +23,6 @@ class Protocol:
     """The parts of a run's configuration that its conversations depend on."""
 
     limits: Mapping[str, int] = field(default_factory=dict)
-    """Family -> turn limit."""
     keep_thinking: bool = False
     agent: ChosenAgent | None = field(default_factory=lambda: find_agent("react"))
     """None: the run's agent is not installed; its messages are replaced by a plain chat."""

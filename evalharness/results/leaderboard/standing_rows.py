@@ -48,7 +48,6 @@ class Benchmark:
 
     @property
     def suite(self) -> str:
-        """Name of the suite of the published rows."""
         return self.own.suite if self.own else PUBLISHED_SUITE
 
     @property

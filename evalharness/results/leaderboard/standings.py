@@ -146,7 +146,6 @@ class Leaderboard:
         return rows
 
     def frame(self) -> pd.DataFrame:
-        """Return `rows` as a DataFrame."""
         import pandas as pd
 
         return pd.DataFrame(self.rows())

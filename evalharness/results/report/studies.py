@@ -20,13 +20,10 @@ from evalharness.results.scored_run import ScoredRun
 
 @dataclass(frozen=True)
 class StudyRuns:
-    """The runs of a study."""
-
     board: Leaderboard
     comparisons: tuple[Comparison, ...] = ()
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a flat row for each row of the leaderboard."""
         return self.board.rows()
 
     def to_json(self) -> dict[str, Any]:

@@ -28,8 +28,6 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a table."""
-
     value: float | None = None
     """The number in the unit of the table: percent, points, a score, or a count."""
     ci95: Interval | None = None
@@ -63,8 +61,6 @@ _P_VALUES = ("p", "p_holm", "p_by_kind")
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table."""
-
     name: str
     cells: Mapping[str, Cell]
     """Key of a column -> cell; a missing column is empty."""
@@ -89,8 +85,6 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns, rows and notes."""
-
     title: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]

@@ -63,8 +63,6 @@ def gzip_text(text: str) -> bytes:
 
 @dataclass
 class TaskTable:
-    """The distinct tasks of all runs."""
-
     positions: dict[str, int] = field(default_factory=dict)
     rows: list[dict[str, Any]] = field(default_factory=list)
 
@@ -208,8 +206,6 @@ def read_comparable(folders: Sequence[Path]) -> list[ReadRun]:
 
 @dataclass(frozen=True)
 class Comparisons:
-    """The comparisons of a page."""
-
     answers: list[str]
     """First lines of the page: the better run of each comparison; without a comparison, each run's score."""
     differences: list[dict[str, Any]]
@@ -263,8 +259,6 @@ def make_index(
 
 @dataclass(frozen=True)
 class Bundle:
-    """All data of a page."""
-
     index: dict[str, Any]
     records: Sequence[RunRecords]
     prompts: Prompts

@@ -51,7 +51,6 @@ def troubles(episode: Episode) -> set[str]:
 
 
 def list_row(episode: Episode, task: int, block: int, position: int) -> tuple[float, ...]:
-    """Return the values of `COLUMNS`."""
     mine = troubles(episode)
     return (
         task,

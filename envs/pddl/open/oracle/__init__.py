@@ -22,8 +22,7 @@ def bound_of(world: GroundedProblem, kind: str) -> Bound:
 
 
 def plan(world: GroundedProblem, kind: str) -> ActionPlan | None:
-    """Return a shortest plan. If this needs more than `MOST_EXPANDED` states, return a plan that is at most three times
-    as long, or None."""
+    """Return a shortest plan; after `MOST_EXPANDED` states return a plan at most three times as long, or None."""
     bound, key = bound_of(world, kind), canonical_key(world)
     return search(world, bound, key, most=MOST_EXPANDED) or search(
         world, bound, key, most=MOST_EXPANDED, weight=3
