@@ -210,6 +210,7 @@ CLAIMS: Sequence[tuple[str, str]] = (
     ("docs/paper.md", f"at most {diversity.POOLED:,}"),
     ("docs/performance.md", f"At most {slots.MOST} requests for each server"),
     ("docs/performance.md", f"all {sum(SIZES.values())} tasks run at once"),
+    ("docs/performance.md", f"for each {slots._CONVERSATION_TOKENS:,} tokens"),
     ("docs/performance.md", f"falls by {100 * (1 - slots._BACK_OFF):.0f} %"),
     ("docs/performance.md", f"tried again after {replicas._ASK_AGAIN:g} seconds"),
     ("docs/server.md", f"is {managed.CONTEXT_TOKENS}, or"),
