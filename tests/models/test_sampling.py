@@ -146,7 +146,7 @@ def test_a_file_fills_in_what_is_not_given_itself(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("temprature: 1\ntop_p: 0.5", "names 'temprature'"),
+        ("temprature: 1\ntop_p: 0.5", "'temprature'"),
         ("[]", "temperature, top_p"),
         ("{", "line 1, column 2"),
         ("top_k: many", "--top-k many"),

@@ -115,7 +115,7 @@ async def test_a_server_that_drops_the_beginning_without_a_word_is_named_and_its
     [start] = run.manifest.sessions
     assert main(["show", str(tmp_path / "run")]) == 0
     for text in (capsys.readouterr().out, " ".join(start.noticed)):
-        assert ("the model's context" in text, "num_ctx" in text) == (bool(cut_from),) * 2
+        assert ("dropped the beginning" in text, "num_ctx" in text) == (bool(cut_from),) * 2
     marks = deviations(run.identity, {}, {}, run.scores)
     assert any("dropped" in mark for mark in marks) == bool(cut_from)
 

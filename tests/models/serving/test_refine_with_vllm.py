@@ -13,7 +13,7 @@ from chat_server import ChatServer
 from command_line import evalharness, read_records
 from scripted_model import answer, persona
 
-from evalharness.training.synthesis.synthesis_store import CALLS, finished
+from evalharness.training.synthesis.synthesis_store import CALLS, list_all_finished
 
 from .shared_vllm import SharedVllm
 
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
 def read_finished(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """(passed, rejected) as records."""
-    passed, rejected = finished(folder)
+    passed, rejected = list_all_finished(folder)
     return [line.read() for line in passed], [line.read() for line in rejected]
 
 
