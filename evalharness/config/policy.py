@@ -62,7 +62,7 @@ class PolicyConfig(ConfigPart):
     """serve the LoRA adapter with vLLM, without merging"""
     temperature: Annotated[float, Option("T")] = Field(default=0.0, ge=0, allow_inf_nan=False)
     """sampling temperature; 0 is greedy"""
-    top_p: Annotated[float, Option("P")] = Field(default=1.0, gt=0, le=1)
+    top_p: Annotated[float, Option(no_flag=True)] = Field(default=1.0, gt=0, le=1)
     """sample from the most likely tokens whose probabilities add up to P"""
     top_k: Annotated[int, Option(no_flag=True, model_only=True)] = Field(default=-1, ge=-1)
     """sample from this many of the most likely tokens; -1: from all tokens"""

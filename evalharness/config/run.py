@@ -158,16 +158,25 @@ class RunConfig:
         }
         return {"protocol": {name: value for name, value in facts.items() if value not in (None, False, {})}}
 
+    @property
+    def checks_repeats(self) -> bool:
+        """Return whether the run asks turns again at its end (`--repeat-check`)."""
+        greedy = not self.policy.is_scripted and self.policy.sampling_fields()["temperature"] == 0
+        return greedy and self.execution.repeat_check > 0
+
     def find_doubts(self) -> list[str]:
         """Return a line for each option that is allowed but probably a mistake."""
         policy, samples = self.policy, self.selection.samples
-        repeats = policy.model == "oracle" or not policy.is_scripted
-        if samples > 1 and policy.temperature == 0 and repeats:
-            return [
+        alike, lines = policy.model == "oracle" or not policy.is_scripted, []
+        if samples > 1 and policy.temperature == 0 and alike:
+            lines.append(
                 f"--samples {samples} at temperature 0: greedy repeats are nearly identical; for different attempts "
                 "give --temperature 1"
-            ]
-        return []
+            )
+        if self.execution.repeat_check and not self.checks_repeats:
+            why = "no server answers" if policy.is_scripted else "replies are not greedy (--temperature 0)"
+            lines.append(f"--repeat-check: no turn is asked again, because {why}")
+        return lines
 
     def folder(self, address: str | None = None) -> Path:
         """Return the run's folder: the same options give the same folder, so the same command continues the run.

@@ -58,7 +58,7 @@ class Dialogue:
         while call < MOST_CALLS:
             request = self.agent.request()
             try:
-                reply = await self.player.reply(request.messages, turn=turn, form=_form_of(request, call))
+                reply = await self.player.reply(request.messages, turn=turn, form=form_of(request, call))
             except ContextOverflowError:
                 self.trims.append(Trim(turn, self.agent.shorten(), call))
             except RequestRefusedError as error:
@@ -111,7 +111,7 @@ class Dialogue:
         )
 
 
-def _form_of(request: Request, call: int) -> RequestForm:
+def form_of(request: Request, call: int) -> RequestForm:
     return RequestForm(
         stop=request.stop,
         max_tokens=request.max_tokens,

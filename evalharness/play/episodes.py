@@ -67,6 +67,8 @@ class Work:
     data: Path | None
     jobs: Sequence[PendingEpisode]
     clock: TimeLimit = NO_LIMIT
+    checks_repeats: bool = False
+    """Ask turns again at the end (`--repeat-check`)."""
 
 
 @dataclass

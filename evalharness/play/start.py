@@ -14,11 +14,13 @@ from pathlib import Path
 from evalharness.base.errors import InfrastructureError
 from evalharness.base.machine import usable_cores
 from evalharness.models.opened import Opened, Prepared, Reports
+from evalharness.models.replicas import Replicas
 from evalharness.models.serving.metrics import ServerInsight
 from evalharness.models.tries import AbortedError
 from evalharness.play.efficiency import Measured, report
 from evalharness.play.episodes import Episodes, Work
 from evalharness.play.progress import Progress
+from evalharness.play.repeat_check import check_repeats
 from evalharness.play.scheduler import PendingEpisode, Scheduler
 from evalharness.play.sizing import make_pools, request_slots
 from evalharness.records.episode import Episode
@@ -67,6 +69,9 @@ class RunSession:
             on_folder(self.store.folder)
             sessions = len(read_manifest(self.store.folder).sessions)
             stopped, measured = await self._play_jobs(opened)
+            if self.work.checks_repeats and stopped is None and isinstance(opened.policy, Replicas):
+                self.progress.status = "asking turns again (--repeat-check)"
+                self.store.note_repeat_check(await check_repeats(self.work, self.store.folder, opened.policy))
         # The workers' CPU time was last read when the pools were closed.
         cpu_s = {family: pool.cpu_s for family, pool in self.pools.items()}
         return StartResult(stopped, self._timing(replace(measured, environment_cpu_s=cpu_s), sessions))

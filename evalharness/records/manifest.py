@@ -186,6 +186,15 @@ class Policy(Stored):
     (`tells_stop`)."""
 
 
+class RepeatCheck(Stored):
+    """Turns that were asked again at the end (`--repeat-check`), one at a time."""
+
+    asked: Count
+    """Turns."""
+    differed: Count
+    """Of them, those whose greedy reply was another one."""
+
+
 class RunStart(Stored):
     """One start of the run."""
 
@@ -209,6 +218,8 @@ class RunStart(Stored):
     """Facts about the model. None: nothing was played, or a script played."""
     noticed: list[str] = Field(default=[])
     """Warnings about the scores that appeared while the run was played."""
+    repeat_check: RepeatCheck | None = None
+    """None: no turn was asked again."""
 
     @property
     def requests(self) -> list[dict[str, Any]]:
@@ -313,6 +324,11 @@ class Manifest(Stored):
     def run_name(self) -> str | None:
         """Name that the user gave to the run (`--name`)."""
         return self._every_label().get(RUN_NAME)
+
+    @property
+    def repeat_check(self) -> RepeatCheck | None:
+        """Return the last check of `--repeat-check`."""
+        return next((start.repeat_check for start in reversed(self.sessions) if start.repeat_check), None)
 
     @property
     def display_name(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evalharness.agents.base import Agent, ContextFullError, EpisodeStart, ModelReply, Request
 from evalharness.agents.guard import Guarded
@@ -83,7 +83,7 @@ def _turns(guarded: Guarded, episode: Episode) -> Iterator[RebuiltTurn]:
         parsed: ParsedReply | None = None
         for position, call in enumerate(calls):
             request = _request(guarded, episode, number, position)
-            requests.append(Request([*request.messages], request.purpose))
+            requests.append(replace(request, messages=[*request.messages]))
             sent.append(guarded.sent)
             parsed = guarded.read(reply_of(call))
             if (parsed is None) != isinstance(call, FurtherCall):

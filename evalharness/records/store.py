@@ -36,7 +36,7 @@ from evalharness.records.files import STUDY
 from evalharness.records.files import SUMMARY as SUMMARY
 from evalharness.records.identity import changes, digest, other_answerers, with_words_of
 from evalharness.records.lines import LineFile, locate_lines, read_lines
-from evalharness.records.manifest import Manifest
+from evalharness.records.manifest import Manifest, RepeatCheck
 from evalharness.records.stored import Count, Stored, refuse_later
 
 EpisodeKey = tuple[str, int]
@@ -344,6 +344,12 @@ class RunStore(RecordFolder):
         last = last.model_copy(update={"label": {**(last.label or {}), **labels}})
         labelled = manifest.model_copy(update={"sessions": [*earlier, last]})
         write_atomically(self.folder / MANIFEST, json.dumps(labelled.to_json(), indent=2) + "\n")
+
+    def note_repeat_check(self, check: RepeatCheck) -> None:
+        """Store with the last start how many turns were asked again, and differed."""
+        manifest = self.manifest()
+        manifest["sessions"][-1]["repeat_check"] = check.to_json()
+        self.write(manifest)
 
     def append(self, episode: Episode) -> None:
         """Store a finished episode. Raise StoreError if writing fails."""

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from evalharness.records.manifest import Draw, FamilyScoreNames
+from evalharness.records.manifest import Draw, FamilyScoreNames, RepeatCheck
 from evalharness.records.stored import Count, Interval, Limit, Rate, Stored
 
 SCHEMA = 1
@@ -370,6 +370,8 @@ class RunScores(Stored):
     """Seed of the draw in `sample`."""
     subset: int | None = None
     """`--subset`: number of tasks that represent the whole held-out score."""
+    repeat_check: RepeatCheck | None = None
+    """None: no turn was asked again."""
     tells_stop: bool | None = None
     """Whether every server reported which stop sequence ended a reply."""
     trimmed_episodes: Count

@@ -158,6 +158,7 @@ def summary_of(
         "protocol": config.protocol_text,
         "protocol_number": config.protocol and protocol_number(config.protocol, scores),
         "held_out_estimate": held_out_estimate(groups, manifest.subset, config.samples),
+        "repeat_check": manifest.repeat_check,
         "content_filter_episodes": sum(s.content_filter for s in scores),
         "cut_from": min((s.cut_from for s in scores if s.cut_from), default=None),
         "simulator_halted_episodes": sum(s.halted for s in scores),

@@ -23,7 +23,7 @@ from evalharness.play.time_limit import TimeLimit
 from evalharness.protocol.perturb import PlayedSurface, surfaces
 from evalharness.protocol.prompt import PromptFile, load_prompts
 from evalharness.records.make_manifest import make_manifest
-from evalharness.records.store import MANIFEST, RunStore, read_episodes
+from evalharness.records.store import MANIFEST, RunStore, read_episodes, read_manifest
 from evalharness.records.summary import Summary
 from evalharness.results.summary import earlier_timing, write_summary
 from evalharness.results.tables import write_parquet
@@ -158,16 +158,20 @@ def evaluate(
                 name = manifest.model_name
                 _LOG.warning(f"no answer from {config.policy.model}: these are the stored results of {name}")
             stopped = clock.stop_reason() if jobs else None
-            if is_new or (jobs and stopped is None):
+            asks_again = config.checks_repeats and not prepared.missing and not jobs
+            if asks_again and not is_new:
+                asks_again = read_manifest(folder).repeat_check is None
+            if is_new or asks_again or (jobs and stopped is None):
                 work = Work(
                     config.policy, config.agent, config.limits, config.execution,
                     config.to_yaml(), chosen.specs, chosen.prompts, chosen.surfaces,
-                    data, jobs, clock,
+                    data, jobs, clock, config.checks_repeats,
                 )  # fmt: skip
                 start = RunSession(work, store, progress)
                 result = run_to_end(start.play(prepared, manifest, on_folder))
                 stopped = result.stopped
-                timing = timing.model_copy(update=result.timing.given_fields())
+                if jobs or is_new:
+                    timing = timing.model_copy(update=result.timing.given_fields())
             else:
                 store.note_labels(config.execution.labels)
             progress.status = "writing the tables"

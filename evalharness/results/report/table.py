@@ -65,6 +65,10 @@ def notes(summary: Summary, titles: Mapping[str, str]) -> list[str]:
         lines.append(
             f"{summary.trimmed_episodes} episodes became longer than the context; old turns were dropped"
         )
+    if check := summary.repeat_check:
+        lines.append(
+            f"asked again at the end, one at a time: {check.asked} greedy replies, of which {check.differed} differed"
+        )
     if summary.tells_stop is False:
         lines.append("invented observations not counted: the server sends no stop_reason")
     if cut := summary.reasoning_truncated_turns:
