@@ -6,7 +6,7 @@ import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from evalharness.base.paths import published_folder
+from evalharness.base.paths import published_folder, ranges_folder
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,14 @@ _TEXT_COLUMNS = frozenset(
 MAIN = "main"
 OTHERS = "others"
 """Table of results from other papers under other protocols; one number per row."""
+DEMO = "demo"
+"""The demo model's own results on the published suite, in the columns of the main table."""
 
 
 def load_table(name: str) -> list[PublishedRow]:
     """Read the rows of a published table in its order."""
-    with (published_folder() / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+    folder = ranges_folder() if name == DEMO else published_folder()
+    with (folder / f"{name}.csv").open(newline="", encoding="utf-8") as file:
         return [
             PublishedRow(
                 table=name,

@@ -10,7 +10,7 @@ from pathlib import Path
 from evalharness.base.errors import UserError, nearest
 from evalharness.results.leaderboard.standing_rows import Benchmark, own_row, published_row
 from evalharness.results.leaderboard.standings import Leaderboard, Standing, Verification
-from evalharness.results.published import MAIN, family_columns, load_table
+from evalharness.results.published import DEMO, MAIN, family_columns, load_table
 from evalharness.results.run_labels import labels_of
 from evalharness.results.scored_run import ScoredRun, of_family, require_same, require_same_turns
 from evalharness.results.trainings import join_labelled
@@ -44,7 +44,9 @@ def make_leaderboard(
     if own:
         runs = [of_family(run, family) for run in runs for family in benchmark.sizes]
     require_one_table(runs, benchmark if published else None)
-    rows = load_table(own.name if own else MAIN) if published else []
+    rows = []
+    if published:
+        rows = load_table(own.name) if own else load_table(MAIN) + load_table(DEMO)
     declared, checked = held_in or {}, {run.folder: _verification_of(run, verification or {}) for run in runs}
     standings = [published_row(row, benchmark) for row in rows]
     standings += [

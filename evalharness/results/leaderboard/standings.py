@@ -17,6 +17,8 @@ SCHEMA = 1
 
 
 OURS = "our runs"
+HARNESS = "evalharness"
+"""Series of the demo model's row, which no paper published."""
 
 Verification = Literal["verified", "not verified"]
 """Whether a replay on this machine has shown that a run's numbers follow from its actions."""

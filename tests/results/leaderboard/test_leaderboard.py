@@ -57,6 +57,25 @@ def test_held_out_score_of_published_rows(
     assert 100 * float(row["held_out_progress"]) == pytest.approx(progress, abs=0.006)
 
 
+def test_the_demo_models_row_is_held_in_everywhere_and_follows_from_its_tasks(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = Path(__file__).parents[3] / "results" / "reference"
+    with (folder / "demo-tasks.csv").open(encoding="utf-8") as file:
+        tasks = list(csv.DictReader(file))
+    [row] = [r for r in board(capsys=capsys) if r["name"].startswith("demo")]
+    assert set(row["held_in"].split()) == set(SIZES)
+    for family, n in SIZES.items():
+        own = [task for task in tasks if task["task_id"].startswith(f"{family}/")]
+        assert len(own) == n
+        for measure in ("success", "progress"):
+            mean = sum(float(task[measure]) for task in own) / n
+            assert float(row[f"{family}_{measure}"]) == pytest.approx(mean, abs=0.0005001)
+    manifest = json.loads((folder / "demo-manifest.json").read_text(encoding="utf-8"))
+    assert manifest["counts"] == SIZES
+    assert not any(word.startswith("/") for start in manifest["sessions"] for word in start["policy"]["argv"])
+
+
 def test_a_row_without_all_held_out_families_has_no_held_out_score(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
