@@ -10,7 +10,7 @@ from made_runs import make_run
 
 from evalharness.cli import find_commands, main
 
-NO_RUN = "nowhere is not there"
+NO_RUN = "nowhere does not exist"
 NO_FAMILY = "unknown family 'babyia'; did you mean 'babyai'?"
 REFUSED = [
     (
@@ -66,9 +66,9 @@ REFUSED = [
     ("data suite build --suite-seed 1 --tasks babyia", NO_FAMILY),
     ("sweep --model oracle --tasks babyai --perturb P99 --suite open", "P99"),
     ("show --tasks --suite opne", "did you mean 'open'?"),
-    ("show --tasks babyai:500 --suite open", "babyai:500 is not within the tasks of babyai, which are 0-111"),
+    ("show --tasks babyai:500 --suite open", "babyai:500: the tasks of babyai are 0-111"),
     ("export nowhere --format wandb", "nowhere"),
-    ("tune --model nowhere --data nowhere.jsonl -o t", "--model nowhere: no such folder"),
+    ("tune --model nowhere --data nowhere.jsonl -o t", "--model nowhere"),
     ("verify nowhere", "nowhere is not there; name a run folder"),
 ]
 NEVER_REFUSED = {"server", "doctor"}

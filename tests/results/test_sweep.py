@@ -80,7 +80,7 @@ def test_the_average_of_the_papers_first_version_stands_beside_that_of_the_last(
 
 def test_perturbations_whose_wording_is_recalled_say_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "perturbations", "show", "alfworld", "P5"]) == 0
-    assert "recalled" in capsys.readouterr().out
+    assert "from memory" in capsys.readouterr().out
     assert main(["data", "perturbations", "show", "alfworld", "P1"]) == 0
     assert "recalled" not in capsys.readouterr().out
 

@@ -35,7 +35,7 @@ def test_a_larger_part_goes_on_in_the_same_folder(
     for other in ([*WORDS, option, "2"], [*WORDS, option, "4", "--seed", "7"], fewer_families):
         assert main([*other, "-o", str(folder)]) == 2
         said = capsys.readouterr().err
-        assert ("more tasks" in said) is (other is fewer_families)
+        assert ("to add tasks" in said) is (other is fewer_families)
     assert main([*WORDS, option, "4", "--seed", "7", "-o", str(folder)]) == 2
     assert option not in capsys.readouterr().err, "that alone would join"
 
