@@ -67,7 +67,7 @@ def read_named_paths(paths: Sequence[Path], specs: Mapping[str, EnvSpec]) -> Giv
     paths_by_kind = NamedPaths()
     for path in paths:
         if not path.exists():
-            raise UserError(f"{path} is not there; name run folders, studies, or a data set's file")
+            raise UserError(f"{path} does not exist; name run folders, studies, or a data set's file")
         if paths_by_kind.add(path):
             continue
         with system_errors(f"cannot read {path}"):

@@ -127,7 +127,7 @@ def import_texts(protocol: str, checkout: Path) -> Imported:
         licence = _licence(checkout)
     except FileNotFoundError as error:
         raise UserError(
-            f"protocol import: {error.filename} is not there; give a checkout of {source.repository}"
+            f"protocol import: {error.filename} does not exist; give a checkout of {source.repository}"
         ) from None
     except OSError as error:
         raise UserError(f"protocol import: {error.filename}: {error.strerror}") from None

@@ -47,14 +47,14 @@ def is_training(folder: Path) -> bool:
 
 def find_runs(place: Path, scratch: Path) -> dict[Path, Path]:
     """Map the name of each run at or below `place` to its folder, including the runs of studies. `place` is a folder,
-    or an archive, which is unpacked into `scratch`. Raises UserError if there is no run."""
+    or an archive, which is unpacked into `scratch`. Raise UserError if there is no run."""
     folder = place
     if is_archive(place) and place.is_file():
         folder = scratch / str(len(list(scratch.iterdir())))
         _unpack(place, folder)
     elif not place.is_dir():
-        problem = "a file and no archive" if place.exists() else "not there"
-        raise UserError(f"{place} is {problem}; name a run folder")
+        problem = "is a file and no archive" if place.exists() else "does not exist"
+        raise UserError(f"{place} {problem}; name a run folder")
     folders: list[Path] = []
     for one in below(folder):
         if (one / MANIFEST).is_file():

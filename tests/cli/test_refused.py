@@ -36,7 +36,7 @@ REFUSED = [
     ("judge nowhere --judge demo", NO_RUN),
     ("judge label nowhere", NO_RUN),
     ("leaderboard nowhere", NO_RUN),
-    ("paper table2 nowhere", r"nowhere is not there; name run folders, studies, or a data set's file"),
+    ("paper table2 nowhere", r"nowhere does not exist; name run folders, studies, or a data set's file"),
     (
         "judge mtbench --model http://127.0.0.1:1/v1 --judge http://127.0.0.1:1/v1 --questions nowhere.jsonl",
         "cannot read --questions nowhere.jsonl",
@@ -69,7 +69,7 @@ REFUSED = [
     ("show --tasks babyai:500 --suite open", "babyai:500: the tasks of babyai are 0-111"),
     ("export nowhere --format wandb", "nowhere"),
     ("tune --model nowhere --data nowhere.jsonl -o t", "--model nowhere"),
-    ("verify nowhere", "nowhere is not there; name a run folder"),
+    ("verify nowhere", "nowhere does not exist; name a run folder"),
 ]
 NEVER_REFUSED = {"server", "doctor"}
 """All that can be wrong with these is their words, which the parser refuses."""
