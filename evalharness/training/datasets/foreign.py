@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from evalharness.protocol import react
+from evalharness.training.datasets.atif import is_atif, read_steps
 from evalharness.training.datasets.conversation import Role, UnfitError, parse_json
 
 Fields = Mapping[str, Any]
@@ -112,6 +113,8 @@ def read_messages(record: Fields, read: set[str]) -> list[Fields]:
     _refuse_bad(record)
     name, listed = _find_list(record)
     read.add(name)
+    if is_atif(record):
+        listed = read_steps(_as_objects(listed))
     messages = _as_objects(listed) if listed else _read_prompt(record, read)
     if listed and read_role(messages[0]) == "assistant":
         texts = [key for key in _OPENINGS if _is_text(record.get(key)) and " " in record[key].strip()]

@@ -26,7 +26,33 @@ GAME = [
     {"role": "Player", "Thought": "Thought: I look.", "Action": "Action: look"},
 ]
 
+
+def act(action: str | None) -> list[dict[str, Any]]:
+    return [{"tool_call_id": "c", "function_name": "act", "arguments": {"action": action}}]
+
+
+SEEN = {"results": [{"source_call_id": "c", "content": "A lamp."}]}
+ATIF = {"schema_version": "ATIF-v1.7", "session_id": "run"}
 READ: dict[str, tuple[Any, str]] = {
+    "ATIF, a turn in two steps": (
+        ATIF | {"steps": [
+            {"source": "system", "message": "Be good."}, {"source": "user", "message": ASKED},
+            {"source": "agent", "message": ANSWER, "reasoning_content": "I go."},
+            {"source": "agent", "message": "", "tool_calls": act("go to chest 1"), "observation": SEEN},
+            {"source": "agent", "message": "Hm."},
+            {"source": "agent", "message": "", "tool_calls": act(None), "observation": SEEN},
+        ]},
+        f"s:Be good.|u:{ASKED}|a:{ANSWER}|u:Observation: A lamp.|a:Hm.|u:A lamp.",
+    ),
+    "ATIF, a turn in one step": (
+        ATIF | {"steps": [
+            {"source": "user", "message": ASKED},
+            {"source": "agent", "message": "I go.", "reasoning_content": "Where?", "tool_calls": act("go to chest 1"),
+             "observation": SEEN},
+            {"source": "agent", "message": "", "tool_calls": act("take lamp")},
+        ]},
+        f"u:{ASKED}|a:<think>\nWhere?\n</think>\n\n{ANSWER}|u:Observation: A lamp.|a:Action: take lamp",
+    ),
     "prompt and completion": ({"prompt": ASKED, "completion": ANSWER}, TALK),
     "prompt and completion, messages": ({"prompt": [USER], "completion": [AGENT]}, TALK),
     "KTO, desired": ({"prompt": ASKED, "completion": ANSWER, "label": True}, TALK),
@@ -103,6 +129,15 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "two answers": ({"prompt": ASKED, "output": ANSWER, "response": OTHER}, "several answers: response, output"),
     "an action in the text and another beside it": ([USER, {**AGENT, "action": "look"}], "in its text and another"),
     "preferences": ({"prompt": ASKED, "chosen": ANSWER, "rejected": OTHER}, "'chosen'"),
+    "ATIF, another tool": (
+        ATIF | {"steps": [{"source": "user", "message": ASKED},
+                          {"source": "agent", "message": "", "tool_calls": [{"function_name": "find"}]}]},
+        "another tool",
+    ),
+    "ATIF, several calls": (
+        ATIF | {"steps": [{"source": "user", "message": ASKED},
+                          {"source": "agent", "message": "", "tool_calls": act("look") * 2}]}, "several tools",
+    ),
     "calls of tools": ({"messages": [USER, {**AGENT, "tool_calls": [{"id": "c"}]}]}, "'tool_calls'"),
     "an earlier conversation beside the prompt": (
         {"prompt": ASKED, "completion": ANSWER, "history": [["a", "b"]]}, "'history'",
