@@ -401,7 +401,7 @@ def test_a_made_up_run_is_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (lambda folder: None, "not there"),
+        (lambda folder: None, "does not exist"),
         (lambda folder: folder.mkdir(), "no run"),
         (lambda folder: folder.write_text("x"), "file"),
     ],
