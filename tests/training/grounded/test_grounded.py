@@ -347,7 +347,7 @@ def test_without_a_search_the_plan_goes_straight_there(home: Path) -> None:
 def test_tasks_of_some_kinds_alone(home: Path) -> None:
     found = made(home, "kinds", "pddl", errors=None, samples=12, per_task=1, kinds=("gripper", "blockworld"))
     assert {conversation.metadata["kind"] for conversation in found} == {"gripper", "blockworld"}
-    with pytest.raises(UserError, match=r"grippers, but .*gripper"):
+    with pytest.raises(UserError, match=r"no grippers; its kinds: gripper"):
         made(home, "no-kinds", "pddl", errors=None, kinds=("grippers",))
 
 
@@ -404,7 +404,7 @@ def test_a_file_made_otherwise_is_not_written_over(home: Path, capsys: pytest.Ca
     assert main([*words, "-n", "1"]) == 0
     before = path.read_bytes()
     assert main([*words, "-n", "1"]) == 0
-    assert "made already" in capsys.readouterr().out
+    assert "already made" in capsys.readouterr().out
     assert main([*words, "-n", "2"]) == 2
     assert "--force" in capsys.readouterr().err
     assert path.read_bytes() == before
