@@ -25,7 +25,7 @@ async def test_the_reason_stands_on_the_terminal_in_the_summary_and_in_show(
         done = await asyncio.to_thread(run_compass, environment, tmp_path / "run", *options, "--limit", 6)
     assert done.returncode == 0, done.stderr
     assert "30 replies" in " ".join(done.stdout.split())
-    assert "replies hold JSON" in " ".join(done.stderr.split()), "and while it went on"
+    assert "replies contain JSON" in " ".join(done.stderr.split()), "and while it went on"
     trouble = json.loads((tmp_path / "run" / "summary.json").read_text())["format_trouble"]
     assert (trouble["turns"], trouble["errors"], trouble["causes"]) == (30, 30, {"json": 30})
     shown = evalharness(environment, "show", tmp_path / "run").stdout
