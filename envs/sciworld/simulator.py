@@ -14,7 +14,7 @@ from evalharness.envs.sciworld import jvm
 from evalharness.envs.sciworld.functions import REFUSED, Functions, JavaWorld, functions
 
 _STOCK_WORDS = ("help", "objects", "task")
-"""Texts that the stock `PythonInterface.step` itself answers, not the world."""
+"""Commands that the stock `PythonInterface.step` answers itself, without the world."""
 _BLANKS = "".join(map(chr, range(33)))
 """Characters that Java's `trim` removes."""
 _NO_ANSWER = (

@@ -246,7 +246,8 @@ def lock_import(folder: Path) -> IO[bytes]:
 def require_known(
     names: Collection[str], families: Mapping[str, PublishedFamily]
 ) -> dict[str, PublishedFamily]:
-    """Return the named families; all families without a name. A name is the harness's name or that of the folder."""
+    """Return the families in `names`, or all families if `names` is empty. A name is the harness's name or that of the
+    folder."""
     if not names:
         return dict(families)
     by_name = {**{family.folder: family for family in families.values()}, **families}

@@ -23,7 +23,7 @@ _EXAMPLES = 3
 """Number of refused actions in a warning."""
 _NEARLY_ALL = 0.9
 _MOST = 0.5
-"""Smallest share of the format errors for which a warning names the cause."""
+"""A warning names a cause only if it explains at least this share of the format errors."""
 _JSON = re.compile(r"\s*(?:```\w*\s*)?[\[{]\s*[\"'\]{}\[]")
 _CALL = re.compile(
     r'<\|?tool_call|<function[=_]|"(?:tool_calls?|function_call|arguments|parameters)"\s*:|\[TOOL_CALLS\]'

@@ -16,7 +16,7 @@ from evalharness.base.errors import UserError
 from evalharness.base.reading import open_file, read_object, read_text, sha256_of
 
 FULL_HASH_BYTES = 2_000_000_000
-"""Weights of at most this many bytes are hashed whole (seconds); larger weights are hashed in pieces."""
+"""Weights of at most this many bytes are hashed completely, which takes seconds. Larger weights are hashed in part."""
 
 TOKENIZER_FILES = (
     "tokenizer.json",

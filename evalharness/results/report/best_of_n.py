@@ -20,7 +20,7 @@ _CURVES = {"best_success": "pass@k", "best_progress": "best progress", "every_su
 
 
 def decoding_rows(study: BestOfN, group: str) -> list[Row]:
-    """Return the rows greedy, one sample, best of N and delta. The paper has no row for one sample."""
+    """Return the rows `greedy`, `one sample`, `best of N` and `delta`. The paper has no row for one sample."""
     kinds: dict[str, Mapping[str, Mapping[str, float]]] = {
         "greedy": {f.family: f.greedy for f in study.families},
         "one sample": {f.family: f.one_sample for f in study.families},
