@@ -102,11 +102,11 @@ def command_of(arguments: tuple[str, ...]) -> str:
 
 def _tune() -> int:
     """What `evalharness tune` reads before it starts anything."""
-    from evalharness.training.tune.data import Made, _chosen, data_sha256
+    from evalharness.training.tune.data import DataCounts, _read_trainable, data_sha256
     from evalharness.training.tune.plan import read_manifest
 
     for mode in ("full", "no_refine_data"):
-        list(_chosen([Path("data.jsonl")], mode, Made()))  # type: ignore[arg-type]
+        list(_read_trainable([Path("data.jsonl")], mode, DataCounts()))  # type: ignore[arg-type]
     data_sha256(Path("data.jsonl"))
     read_manifest(Path("tuned"))
     return 0
@@ -114,9 +114,9 @@ def _tune() -> int:
 
 def _grounded() -> int:
     """What `refine grounded` reads of what it made before."""
-    from evalharness.training.grounded.grounded import Order, is_made
+    from evalharness.training.grounded.grounded import Order, is_already_made
 
-    is_made(Order(("babyai",), 100, 2), Path("data.jsonl"))
+    is_already_made(Order(("babyai",), 100, 2), Path("data.jsonl"))
     return 0
 
 

@@ -265,7 +265,7 @@ async def test_a_list_that_cannot_be_read_is_said_and_makes_no_identity_weaker(
             assert '"root": "/ckpt/a"' in told.err
         first = command(tmp_path / "first", server)
         assert await asyncio.to_thread(main, first) == 0
-        assert "only its URL" in " ".join(capsys.readouterr().err.split())
+        assert "if this URL later serves another model" in " ".join(capsys.readouterr().err.split())
         assert read_manifest(tmp_path / "first").identity.model["url"] == server.url
 
 

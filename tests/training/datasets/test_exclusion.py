@@ -127,7 +127,7 @@ def test_a_run_whose_suite_is_another_version_now_cannot_be_compared(
         assert main(["refine", "from-runs", str(home / "run"), "-o", str(tmp_path / "out.jsonl")]) == 2
     finally:
         file.write_text(text)
-    assert "not at hand" in capsys.readouterr().err
+    assert "its task is missing" in capsys.readouterr().err
 
 
 def test_data_without_forms_is_compared_by_hash_and_that_is_said(

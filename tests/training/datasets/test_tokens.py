@@ -99,7 +99,7 @@ def test_a_model_without_a_template_takes_one_that_shows_texts_as_they_are(
     write_data(data, [replace(clean, messages=messages)], {})
     words = ["refine", "export", data, "--format", "tokens", "--model", model, "-o", tmp_path / "out"]
     for more, wanted in [
-        ([], "name one with --chat-template"),
+        ([], "choose one with --chat-template"),
         (["--chat-template", loud], "changes texts or leaves them out; choose another --chat-template"),
     ]:
         assert main([*map(str, words), *map(str, more)]) == 2
