@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from evalharness.base.paths import published_folder, ranges_folder
+from evalharness.base.paths import published_folder
 
 
 @dataclass(frozen=True)
@@ -52,10 +53,9 @@ DEMO = "demo"
 """The demo model's own results on the published suite, in the columns of the main table."""
 
 
-def load_table(name: str) -> list[PublishedRow]:
-    """Read the rows of a published table in its order."""
-    folder = ranges_folder() if name == DEMO else published_folder()
-    with (folder / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+def load_table(name: str, folder: Path | None = None) -> list[PublishedRow]:
+    """Read the rows of a table in its order. `folder`: default, the folder of published tables."""
+    with ((folder or published_folder()) / f"{name}.csv").open(newline="", encoding="utf-8") as file:
         return [
             PublishedRow(
                 table=name,

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from evalharness.base.errors import UserError, nearest
+from evalharness.base.paths import ranges_folder
 from evalharness.results.leaderboard.standing_rows import Benchmark, own_row, published_row
 from evalharness.results.leaderboard.standings import Leaderboard, Standing, Verification
 from evalharness.results.published import DEMO, MAIN, family_columns, load_table
@@ -46,7 +47,7 @@ def make_leaderboard(
     require_one_table(runs, benchmark if published else None)
     rows = []
     if published:
-        rows = load_table(own.name) if own else load_table(MAIN) + load_table(DEMO)
+        rows = load_table(own.name) if own else load_table(MAIN) + load_table(DEMO, ranges_folder())
     declared, checked = held_in or {}, {run.folder: _verification_of(run, verification or {}) for run in runs}
     standings = [published_row(row, benchmark) for row in rows]
     standings += [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evalharness.results.leaderboard.standings import Leaderboard, Standing
 from evalharness.results.score import MEASURES
-from evalharness.results.tabular.table import Column, Row, Source, percent_cell
+from evalharness.results.tabular.table import Column, Row, percent_cell
 
 DIFFERS = "\u2021"
 OWN_LABELS = "#"
@@ -57,5 +57,4 @@ def row_of(
         for column in board.columns
     }
     held_in = frozenset(column for column in board.columns if board.is_held_in(standing, column))
-    source: Source = "run" if standing.ours else "published"
-    return Row(standing.name, cells, standing.series, source, marks, about, standing.folder, held_in)
+    return Row(standing.name, cells, standing.series, standing.source, marks, about, standing.folder, held_in)

@@ -11,7 +11,7 @@ from evalharness.envs.base import MAX_TURNS, EnvSpec, PublishedTable
 from evalharness.protocol.prompt import load_prompt
 from evalharness.results.deviations import deviations
 from evalharness.results.leaderboard.standings import OURS, Standing, Verification
-from evalharness.results.published import PublishedRow
+from evalharness.results.published import DEMO, PublishedRow
 from evalharness.results.score import (
     ESTIMATED,
     HELD_OUT,
@@ -138,6 +138,7 @@ def published_row(row: PublishedRow, benchmark: Benchmark) -> Standing:
         ci95=intervals,
         suite=benchmark.suite,
         max_turns=benchmark.max_turns,
+        measured=row.table == DEMO,
     )
 
 

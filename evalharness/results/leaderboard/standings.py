@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evalharness.results.completeness import Played
 from evalharness.results.score import HELD_OUT, MEASURES
+from evalharness.results.tabular.table import Source
 from evalharness.results.task_range import CHANGED
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ SCHEMA = 1
 
 
 OURS = "our runs"
-HARNESS = "evalharness"
-"""Series of the demo model's row, which no paper published."""
 
 Verification = Literal["verified", "not verified"]
 """Whether a replay on this machine has shown that a run's numbers follow from its actions."""
@@ -45,6 +44,8 @@ class Standing:
     """None for a published row."""
     played: Mapping[str, Played] | None = None
     """Family -> the part of it that the run has played."""
+    measured: bool = False
+    """Whether the row is the demo model's, which no paper published."""
     estimated: bool = False
     """Whether the held-out score is an estimate from the tasks of `--subset`."""
     labels: Mapping[str, str] | None = None
@@ -59,6 +60,10 @@ class Standing:
     def stated(self) -> tuple[str, ...]:
         """Facts that a replay cannot check; empty for a row without verification."""
         return STATED if self.verification else ()
+
+    @property
+    def source(self) -> Source:
+        return "run" if self.ours else "measured" if self.measured else "published"
 
     @property
     def ours(self) -> bool:
@@ -123,7 +128,7 @@ class Leaderboard:
             row: dict[str, Any] = {
                 "series": standing.series,
                 "name": standing.name,
-                "source": "run" if standing.ours else "published",
+                "source": standing.source,
                 "verification": standing.verification,
                 "stated": "; ".join(standing.stated),
                 "folder": standing.folder,

@@ -18,7 +18,7 @@ from evalharness.results.leaderboard.marked_rows import (
     columns_of,
     row_of,
 )
-from evalharness.results.leaderboard.standings import HARNESS, STATED, Leaderboard, Standing
+from evalharness.results.leaderboard.standings import STATED, Leaderboard, Standing
 from evalharness.results.score import HELD_OUT
 from evalharness.results.tabular.table import Cell, Column, Row, Table
 from evalharness.results.tabular.text import OURS, print_table, text_of
@@ -89,8 +89,9 @@ def _with_verification(table: Table, board: Leaderboard) -> Table:
 def answers(board: Leaderboard) -> list[str]:
     """Return a line for each own run: its held-out success, and the number of published rows with a higher one."""
     key, lines = f"{HELD_OUT}_success", []
-    printed = [s for s in board.standings if not s.ours and s.series != HARNESS]
-    published = [value for s in printed if (value := s.values.get(key)) is not None]
+    published = [
+        v for s in board.standings if s.source == "published" and (v := s.values.get(key)) is not None
+    ]
     for s in board.standings:
         if not s.ours:
             continue

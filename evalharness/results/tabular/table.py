@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from evalharness.results.difference import Difference
 
-Source = Literal["published", "run", "difference", "other", "suite", "data"]
+Source = Literal["published", "measured", "run", "difference", "other", "suite", "data"]
 """Source of a row: the paper, a run, a difference of two runs, another paper, a suite, or a data set."""
 Interval = tuple[float, float]
 
@@ -80,7 +80,7 @@ class Row:
 
     @property
     def ours(self) -> bool:
-        return self.source not in ("published", "other", "suite")
+        return self.source not in ("published", "measured", "other", "suite")
 
 
 @dataclass(frozen=True)
