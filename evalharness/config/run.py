@@ -159,10 +159,10 @@ class RunConfig:
         return {"protocol": {name: value for name, value in facts.items() if value not in (None, False, {})}}
 
     @property
-    def checks_repeats(self) -> bool:
-        """Return whether the run asks turns again at its end (`--repeat-check`)."""
+    def repeat_turns(self) -> int:
+        """Return the number of turns to ask again at the run's end (`--repeat-check`); 0 unless replies are greedy."""
         greedy = not self.policy.is_scripted and self.policy.sampling_fields()["temperature"] == 0
-        return greedy and self.execution.repeat_check > 0
+        return self.execution.repeat_check if greedy else 0
 
     def find_doubts(self) -> list[str]:
         """Return a line for each option that is allowed but probably a mistake."""
@@ -173,7 +173,7 @@ class RunConfig:
                 f"--samples {samples} at temperature 0: greedy repeats are nearly identical; for different attempts "
                 "give --temperature 1"
             )
-        if self.execution.repeat_check and not self.checks_repeats:
+        if self.execution.repeat_check and not self.repeat_turns:
             why = "no server answers" if policy.is_scripted else "replies are not greedy (--temperature 0)"
             lines.append(f"--repeat-check: no turn is asked again, because {why}")
         return lines

@@ -67,8 +67,8 @@ class Work:
     data: Path | None
     jobs: Sequence[PendingEpisode]
     clock: TimeLimit = NO_LIMIT
-    checks_repeats: bool = False
-    """Ask turns again at the end (`--repeat-check`)."""
+    repeat_turns: int = 0
+    """Number of turns to ask again at the end (`--repeat-check`)."""
 
 
 @dataclass
@@ -125,7 +125,7 @@ class Episodes:
                 self.on_notice(f"{task.id}: {cut_prompts(1, turn.turn)}")
             self._check_format(turn)
 
-        self.progress.begin_episode(task.family, key)
+        self.progress.begin_episode(task.family)
         began = time.perf_counter()
         try:
             episode = await loop.play(

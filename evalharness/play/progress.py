@@ -50,7 +50,7 @@ class Progress:
     on_episode: Callable[[Episode], None] = lambda episode: None
     """Called with each finished episode."""
 
-    def begin_episode(self, family: str, key: EpisodeKey) -> None:
+    def begin_episode(self, family: str) -> None:
         self.families[family].running += 1
 
     def end_episode(self, family: str) -> None:

@@ -22,8 +22,8 @@ TurnKey = tuple[str, int, int]
 
 
 async def check_repeats(work: Work, folder: Path, model: Replicas) -> RepeatCheck:
-    """Ask `repeat_check` turns again, one after the other. Turns are drawn by a hash of their names, so that the draw
-    does not depend on the order in which episodes ended. Stops early if the server fails or the time is over."""
+    """Ask `Work.repeat_turns` turns again, one after the other. Turns are drawn by a hash of their names, so the draw
+    does not depend on the order in which episodes ended. Stop early if the server fails or the time is over."""
     asked = differed = 0
     for episode, rebuilt in _draw_turns(work, folder):
         request, turn = rebuilt.requests[-1], rebuilt.turn
@@ -49,7 +49,7 @@ def _draw_turns(work: Work, folder: Path) -> Iterator[tuple[Episode, RebuiltTurn
         for episode in read_episodes(folder)
         for turn in episode.turns
     )
-    drawn = set(heapq.nsmallest(work.execution.repeat_check, names, key=_rank))
+    drawn = set(heapq.nsmallest(work.repeat_turns, names, key=_rank))
     for episode in read_episodes(folder):
         wanted = {
             turn for task_id, sample, turn in drawn if (task_id, sample) == (episode.task_id, episode.sample)

@@ -69,7 +69,7 @@ class RunSession:
             on_folder(self.store.folder)
             sessions = len(read_manifest(self.store.folder).sessions)
             stopped, measured = await self._play_jobs(opened)
-            if self.work.checks_repeats and stopped is None and isinstance(opened.policy, Replicas):
+            if self.work.repeat_turns and stopped is None and isinstance(opened.policy, Replicas):
                 self.progress.status = "asking turns again (--repeat-check)"
                 self.store.note_repeat_check(await check_repeats(self.work, self.store.folder, opened.policy))
         # The workers' CPU time was last read when the pools were closed.

@@ -23,11 +23,11 @@ from evalharness.play.time_limit import TimeLimit
 from evalharness.protocol.perturb import PlayedSurface, surfaces
 from evalharness.protocol.prompt import PromptFile, load_prompts
 from evalharness.records.make_manifest import make_manifest
-from evalharness.records.store import MANIFEST, RunStore, read_episodes, read_manifest
+from evalharness.records.store import MANIFEST, RunStore, read_episodes
 from evalharness.records.summary import Summary
 from evalharness.results.summary import earlier_timing, write_summary
 from evalharness.results.tables import write_parquet
-from evalharness.runs.resume import identity_of_fewer_tasks, jobs_left, prepare_or_stored
+from evalharness.runs.resume import check_left, identity_of_fewer_tasks, jobs_left, prepare_or_stored
 from evalharness.runs.selected import selected_tasks
 from evalharness.suites.selection import Load, family_tasks
 
@@ -158,14 +158,12 @@ def evaluate(
                 name = manifest.model_name
                 _LOG.warning(f"no answer from {config.policy.model}: these are the stored results of {name}")
             stopped = clock.stop_reason() if jobs else None
-            asks_again = config.checks_repeats and not prepared.missing and not jobs
-            if asks_again and not is_new:
-                asks_again = read_manifest(folder).repeat_check is None
-            if is_new or asks_again or (jobs and stopped is None):
+            checks = not jobs and check_left(config, folder, prepared)
+            if is_new or checks or (jobs and stopped is None):
                 work = Work(
                     config.policy, config.agent, config.limits, config.execution,
                     config.to_yaml(), chosen.specs, chosen.prompts, chosen.surfaces,
-                    data, jobs, clock, config.checks_repeats,
+                    data, jobs, clock, config.repeat_turns,
                 )  # fmt: skip
                 start = RunSession(work, store, progress)
                 result = run_to_end(start.play(prepared, manifest, on_folder))

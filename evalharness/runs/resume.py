@@ -6,6 +6,7 @@
 * An endpoint that named its model when the run began must still name it (`require_named_model`).
 * If no server answers, a run without episodes left shows its scores (`prepare_or_stored`).
 * Finished episodes are kept whatever they scored; every other episode is played (`jobs_left`).
+* A finished run answers `--repeat-check` once (`check_left`).
 """
 
 from __future__ import annotations
@@ -121,3 +122,10 @@ def jobs_left(
         for sample in range(samples)
         if (task.id, sample) not in done
     ]
+
+
+def check_left(config: RunConfig, folder: Path, prepared: Prepared) -> bool:
+    """Return whether the folder's run still has to ask turns again (`--repeat-check`), and a server answers."""
+    if not config.repeat_turns or prepared.missing or not (folder / MANIFEST).exists():
+        return False
+    return read_manifest(folder).repeat_check is None

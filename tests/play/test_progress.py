@@ -42,7 +42,7 @@ def test_nothing_is_said_before_there_are_turns_and_after_the_last_episode(clock
     progress = Progress({"pddl": FamilyProgress(1)})
     key = ("pddl/agentboard/000", 0)
     progress.turns_left = {key: 30.0}
-    progress.begin_episode("pddl", key)
+    progress.begin_episode("pddl")
     assert progress.seconds_left is None
     for _ in range(22):
         clock.now += 1.0

@@ -64,5 +64,5 @@ def test_only_greedy_replies_of_a_server_are_asked_again() -> None:
         ({"model": "org/x", "temperature": 1.0}, "greedy"),
     ):
         config = RunConfig.of(**options, repeat_check=3)
-        assert not config.checks_repeats
+        assert config.repeat_turns == 0
         assert why in config.find_doubts()[0]

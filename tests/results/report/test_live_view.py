@@ -30,8 +30,8 @@ def going_on() -> Progress:
     keys = {family: [(f"{family}/open/{i:03d}", 0) for i in range(n)] for family, n in SIZES.items()}
     progress.turns_left = {key: 30.0 for own in keys.values() for key in own}
     for family, own in keys.items():
-        for key in own[:6]:
-            progress.begin_episode(family, key)
+        for _ in own[:6]:
+            progress.begin_episode(family)
     for _ in range(14):
         for own in keys.values():
             for key in own[:6]:
