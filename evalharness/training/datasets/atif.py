@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evalharness.results.exports.atif import TOOL
 from evalharness.training.datasets.conversation import UnfitError
-
-_TOOL = "act"
 
 
 def is_atif(record: Mapping[str, Any]) -> bool:
@@ -47,8 +46,8 @@ def _read_action(calls: Sequence[Mapping[str, Any]]) -> str | None:
     if len(calls) > 1:
         raise UnfitError("a step calls several tools")
     name, arguments = calls[0].get("function_name"), calls[0].get("arguments")
-    if name != _TOOL or not isinstance(arguments, Mapping):
-        raise UnfitError("a step calls another tool than `act`")
+    if name != TOOL or not isinstance(arguments, Mapping):
+        raise UnfitError(f"a step calls another tool than `{TOOL}`")
     action = arguments.get("action", arguments.get("command"))
     if action is not None and not isinstance(action, str):
         raise UnfitError("an action is no text")
