@@ -1,1 +1,1 @@
-"""Agents from outside: another program plays, in a process for each episode, over HTTP."""
+"""External agents: another program plays, in a process for each episode, over HTTP."""

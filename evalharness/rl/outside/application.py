@@ -1,4 +1,4 @@
-"""The HTTP interface of agents from outside: `/reset`, `/step`, `/close`. The token identifies the episode."""
+"""The HTTP interface of external agents: `/reset`, `/step`, `/close`. The token identifies the episode."""
 
 from __future__ import annotations
 

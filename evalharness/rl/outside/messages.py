@@ -1,4 +1,4 @@
-"""The JSON messages between the harness and an agent from outside, over HTTP."""
+"""The JSON messages between the harness and an external agent, over HTTP."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Action(_Message):
 
 
 class Observation(_Message):
-    """All that an agent from outside sees."""
+    """All that an external agent sees."""
 
     text: str = Field(description="What is observed now")
     goal: str
