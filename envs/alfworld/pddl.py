@@ -1,4 +1,5 @@
-"""Parse PDDL text into conditions and action schemas: the ADL subset of household domains (no universal quantifiers).
+"""Parse PDDL text into conditions and action schemas: the part of ADL that household domains use, without universal
+quantifiers.
 
 Tokens are those of Fast Downward, which TextWorld is based on (`evalharness.envs.pddl_text`).
 """

@@ -11,9 +11,9 @@ FAMILY = "babyai"
 OPEN_VERSION = 2
 """Version 2: no task has the start of another task, of suite seed 0 or of a published task, except `FEW_STARTS`."""
 FEW_STARTS: Mapping[str, int] = {"GoToRedBallNoDists": 8, "OpenRedDoor": 8}
-"""Level -> number of different starts, if it is too small for all suites. An accepted seed of these levels must not
-show the ball or door at the start (a random policy would reach it), so a start shows only walls: 330 and 321 accepted
-seeds have only 8 different starts each."""
+"""Level -> number of different starts, if it is too small for all suites. A seed of these levels is accepted only if
+ball or door are not in view at the start, because a random policy would reach it. So a start shows only walls: 330
+accepted seeds of the first level and 321 of the second have 8 different starts each."""
 LEVELS: tuple[str, ...] = (
     "GoToRedBallGrey",
     "GoToRedBall",
@@ -118,8 +118,8 @@ def _construct(level: str, parameters: Mapping[str, Any]) -> Any:
 def make_level(level: str, seed: int, parameters: Mapping[str, Any] | None = None) -> Any:
     """Return a simulator of `level`, reset with `seed`; `parameters` override the registered keyword arguments.
 
-    Two methods of the stock class are replaced in the instance. `gen_obs` is empty: it takes three quarters of a stock
-    step, and `evalharness.envs.babyai.view` computes the view in a tenth of the time (tests compare both views).
+    Two methods of the stock class are replaced in the instance. `gen_obs` does nothing, because the stock method
+    takes three quarters of a step; `evalharness.envs.babyai.view` computes the same view in a tenth of that time.
     `_reward` returns 1, so that the reward is 1 for success and 0 for failure, whatever the number of steps.
     """
     simulator = _construct(level, parameters or {})

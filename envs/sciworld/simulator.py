@@ -177,7 +177,7 @@ class Simulator:
             return [str(text) for text in borrow(getattr(shared.server, method)())]
 
     def _can_teleport(self) -> bool:
-        """Return whether the world has the action `teleport`, for which the parser needs the omitted part of a turn."""
+        """Return whether the world has the action `teleport`. It needs the part of a turn that we otherwise omit."""
         return self._simplifications == "easy" or "teleport" in self._simplifications.lower()
 
     @contextmanager

@@ -129,7 +129,9 @@ def _trajectory(args: argparse.Namespace, console: Console) -> int:
         if episode.sample == args.sample and _matches_task(args.task, episode.task_id):
             matches[episode.task_id] = episode
     if args.task not in matches and len(matches) > 1:
-        raise UserError(f"{args.folder} has more than one task {args.task}: {', '.join(sorted(matches))}")
+        raise UserError(
+            f"{args.task} matches several tasks of {args.folder}: {', '.join(sorted(matches))}; name one"
+        )
     match = matches.get(args.task) or next(iter(matches.values()), None)
     if match is not None:
         for part in trajectory(match, raw=args.raw):

@@ -131,7 +131,7 @@ class Judging:
     plain: bool = False
     """Whether to ask the server without structured output."""
     attempts: int = ATTEMPTS
-    """Number of attempts at a question after infrastructure failures."""
+    """Largest number of tries of a question, if infrastructure fails."""
 
 
 def judge_run(what: Judging, *, watch: Watch = nullcontext) -> AskingResult:

@@ -116,7 +116,7 @@ class Mtbench:
     """FastChat's file, which replaces our prompt."""
     plain: bool = False
     attempts: int = ATTEMPTS
-    """Number of attempts at a question after infrastructure failures."""
+    """Largest number of tries of a question, if infrastructure fails."""
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,9 @@ def _scripted(config: PolicyConfig, specs: Mapping[str, EnvSpec], person: Policy
         policy = RandomPolicy(config.seed, {family: spec.actions for family, spec in specs.items()})
     elif config.model.startswith(HUMAN):
         if person is None:
-            raise UserError(f"a person plays one run: evalharness run --model {config.model}")
+            raise UserError(
+                f"{config.model}: a person can play only a single run: evalharness run --model {config.model}"
+            )
         policy = person
     else:
         from evalharness.records.rebuilt import reply_of

@@ -214,8 +214,8 @@ class RecordFolder:
         self._held.close()
 
     def resume(self, manifest: Mapping[str, Any], smaller: Mapping[str, Any] | None = None) -> None:
-        """Load the records of earlier starts, and remove a torn line. `smaller`: identity of a run over a part of these
-        tasks; such a run may continue as this one.
+        """Load the records of earlier starts, and remove a torn line. `smaller`: the
+        identity of a run over a part of these tasks. If the folder holds that run, this run continues it.
 
         Raise UserError with the differences if the folder contains a run with another configuration.
         """

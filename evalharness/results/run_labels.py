@@ -53,8 +53,8 @@ class NamedRun:
 
 
 def model_name(manifest: Manifest, name: str | None = None) -> str:
-    """Return the run's own name, else `name`, else the model's name. If a script played under another name, add the
-    script's name."""
+    """Return the run's own name, else `name`, else the model's name. If a scripted policy played
+    and the name is another one, add the policy's name."""
     if manifest.run_name is not None:
         return manifest.run_name
     name = manifest.model_name if name is None else name

@@ -122,9 +122,9 @@ def evaluate(
 ) -> RunOutcome:
     """Run `config`, or continue it if its folder holds an unfinished run of the same configuration (`runs.resume`).
 
-    `data`: the user's data folder. `serve` lends a model server that outlives the run, `person` answers for a
-    `human:NAME` (`prepare`). `on_folder` receives the run's folder once it is final. `began`: the start of
-    `--time-limit` (of `time.monotonic`; default: now). Raises UserError for errors that the user can fix;
+    `data`: the user's data folder. `serve` gives a model server that keeps running after the run. `person`
+    gives the replies if the model is `human:NAME`. `on_folder` receives the run's folder once it is final. `began`: the
+    start of `--time-limit` (of `time.monotonic`; default: now). Raises UserError for errors that the user can fix;
     infrastructure failures are recorded and reported in the outcome.
     """
     clock = TimeLimit(config.limits.time_limit, began=time.monotonic() if began is None else began)

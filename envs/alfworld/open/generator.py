@@ -1,7 +1,7 @@
 """Generate the open suite: 134 household tasks in the published proportions. The same suite seed gives the same tasks.
 
 A draft is accepted if its plan has at least three commands and no part of the goal is reached at the start. No two
-tasks differ only in numbers or have the same start; for suite seeds other than 0 this includes the tasks of seed 0.
+tasks differ only in numbers or have the same start. Tasks of other suite seeds are compared with those of seed 0, too.
 Difficulty depends on the length of the shortest plan and on the number of receptacles, see `HARD_BITS`.
 """
 

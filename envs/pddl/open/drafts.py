@@ -124,7 +124,7 @@ def barman(rng: Random, level: float, template: str) -> Draft:
     dispensers = [f"dispenser{number}" for number in range(1, len(ingredients) + 1)]
     mixed = _between(0, 2, min(1.0, level + rng.uniform(-0.3, 0.3)))
     plain = rng.randrange(0 if mixed else 2, 3 if mixed else 4)
-    # For easy problems `mixed` can be -1: without plain drinks the draft has no goal and is rejected.
+    # For easy problems `mixed` can be -1. If `mixed + plain` is then 0 or less, the draft has no goal and is rejected.
     served = rng.sample(shots, max(0, min(len(shots), mixed + plain)))
     drinks = [rng.choice(cocktails) for _ in range(mixed)]
     if mixed == 2 and rng.random() < 0.2:
@@ -155,7 +155,7 @@ def barman(rng: Random, level: float, template: str) -> Draft:
 
 
 def tyreworld(rng: Random, level: float, template: str) -> Draft:
-    """Draw wheels to change, inflate or stow, in a workshop with unfinished work."""
+    """Make a random draft: wheels must be changed, inflated or put away; some of the work may be done already."""
     wheels = range(1, _between(1, 3, level) + rng.randrange(2) + 1)
     objects = {"boot": "container", "wrench": "tool", "jack": "tool", "pump": "tool"}
     initial: list[Atom] = [("unlocked", "boot"), ("closed", "boot")]

@@ -116,7 +116,7 @@ class ManagedServer(ModelServer):
             await self._process.wait()
 
     def failure(self) -> str | None:
-        """Return from the log why the server died by itself; None while it runs or after `stop`."""
+        """Return why the server died by itself, as its log says; None while it runs or after `stop`."""
         if self._process is None or self._process.alive or self._stopping:
             return None
         # Read only the end of the log: earlier error lines belong to requests.

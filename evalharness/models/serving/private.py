@@ -126,7 +126,8 @@ def replace_install(
 
 
 def uninstall(path: Path) -> bool:
-    """Remove the environment that `path` records, and its folder; return False if there was none."""
+    """Remove the virtual environment that the file `path` describes, and the folder of that file. Return False if there
+    is no such folder."""
     root = path.parent
     if not root.exists():
         return False

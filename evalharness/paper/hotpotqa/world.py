@@ -299,7 +299,7 @@ def _write_page(stream: random.Random, thing: Thing) -> None:
 
 
 def sentence_form(thing: Thing, relation: str) -> str:
-    """Return the form of the sentence that states a fact, with the kind of people and works filled in."""
+    """Return the template of the sentence that states a fact, with the kind of a person or work filled in."""
     form = SENTENCES[thing.sort][relation]
     if thing.sort in ("person", "work"):
         form = form.replace("{kind}", thing.kind).replace("{made}", MAKERS.get(thing.kind, ("", "{made}"))[1])

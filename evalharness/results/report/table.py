@@ -182,7 +182,7 @@ def _trials(summary: Summary, titles: Mapping[str, str]) -> list[str]:
 
 
 def _figures(summary: Summary, titles: Mapping[str, str]) -> list[str]:
-    """Return a line for each family that defines more figures than the two rates."""
+    """Return a line for each family that has measures besides the success and the progress rate."""
     lines = []
     for family, names in (summary.scores or {}).items():
         if (entry := summary.families.get(family)) is None:

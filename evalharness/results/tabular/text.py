@@ -1,4 +1,4 @@
-"""Print a table in a terminal of any width. The intervals of our rows are beside or below the numbers, or in another
+"""Print a table in a terminal of any width. The intervals of runs are beside or below the numbers, or in a second
 table if there is no space."""
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def list_row(episode: Episode, task: int, block: int, position: int) -> tuple[fl
 
 
 def _turn(turn: Turn) -> dict[str, Any]:
-    """Return the data of a turn without values that are the usual ones."""
+    """Return the data of a turn without the fields that hold their default value."""
     usual_reply = f"Thought: {turn.thought}\nAction: {turn.action}"
     values: dict[str, tuple[Any, ...]] = {
         "thought": (turn.thought, ""),

@@ -160,7 +160,7 @@ def describe_empty(path: Path, broken: list[BrokenLine]) -> UserError:
 
 
 def describe_broken(path: Path, broken: list[BrokenLine], most: int = 3) -> list[str]:
-    """Return messages about the number of broken lines and the first of them; empty if there are none."""
+    """Return messages: the number of broken lines, and the first `most` of these lines; none if no line is broken."""
     if not broken:
         return []
     lines = [f"{path}: {len(broken):,} broken line{'s' * (len(broken) != 1)} left out"]

@@ -129,7 +129,7 @@ def read_messages(record: Fields, read: set[str]) -> list[Fields]:
 
 
 def read_texts(record: Fields, messages: Sequence[Fields], read: set[str]) -> list[SpokenText]:
-    """Return what each speaker says, with the system text first and reasoning written out. Raises UnfitError."""
+    """Return the text of each speaker, the system text first, with reasoning as part of the text. Raises UnfitError."""
     texts: list[SpokenText] = []
     acts = False
     for spoken in (spoken for message in messages for spoken in _split_message(message)):

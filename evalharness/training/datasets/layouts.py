@@ -112,7 +112,7 @@ class ReadReport:
         return lines
 
     def list_reasons(self) -> list[str]:
-        """Return a message for each reason, the most frequent first."""
+        """Return a message for each reason why records were left out, the most frequent first."""
         return [
             f"{count:,} record{'s' * (count != 1)} left out: {reason} (e.g. {', '.join(map(str, self.first[reason]))})"
             for reason, count in sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))

@@ -5,7 +5,8 @@ where it turns right. Otherwise it walks straight ahead and turns right near a w
 up a thing and carries another, it puts that down first. It solves fewer tasks than a planner that sees the whole
 level. Its decisions follow from the goal, the last view, where it has been, and actions without effect. (A player that
 turned three times to look around taught a model of 135 million parameters to turn forever: the model cannot count, and
-repeats its last action. A player that walked against things, which the simulator lists as valid, taught that, too.)
+repeats its last action. A player that walked against things taught the model to do so, too: the simulator calls
+such a step valid.)
 """
 
 from __future__ import annotations
