@@ -25,7 +25,7 @@ def difficulty_of(suite: Suite, suite_seed: int) -> Callable[[Task], float]:
     if suite == "agentboard":
         known = _load_difficulty()
         return lambda task: known.get((task.family, task.index), 0.5)
-    ranges = {row.task_id: row for row in reversed(load_ranges(suite, suite_seed))}
+    ranges = {row.task_id: row for row in load_ranges(suite, suite_seed)}
 
     def of(task: Task) -> float:
         limits = ranges.get(task.id)
