@@ -58,7 +58,7 @@ def _export(args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace) -> int:
     """Print the prompt that is sent for a family, without goal and first observation."""
     from evalharness.config import make_config
-    from evalharness.protocol.perturb import PlayedSurface
+    from evalharness.protocol.perturb import make_surface
     from evalharness.protocol.prompt import load_prompt, prompt_path
 
     spec = require_family(args.family)
@@ -78,7 +78,7 @@ def _show(args: argparse.Namespace) -> int:
     kind = args.kind or (kinds[0] if kinds and prompt.example is None else "")
     if line := prompt.fewer_examples([kind]):
         say(line, stderr=True)
-    surface = PlayedSurface(spec, changed.agent.perturb)
+    surface = make_surface(spec, changed.agent.perturb)
     perturbed = surface.prompt(prompt.for_kind(kind))
     console = make_console()
     for message in perturbed.messages(

@@ -15,7 +15,7 @@ from typing import Any
 
 from evalharness.base.errors import UserError
 from evalharness.envs.base import EnvSpec, Perturbation
-from evalharness.protocol.perturb import PlayedSurface
+from evalharness.protocol.perturb import PlayedSurface, make_surface
 from evalharness.protocol.perturbation_names import RANDOM, normal_name
 
 _NAME = re.compile(rf"{RANDOM}:[0-9a-f]{{16}}")
@@ -41,10 +41,10 @@ def draw_name(seed: int, episode: str) -> str:
 def surface_named(spec: EnvSpec, name: str | None) -> PlayedSurface:
     """Return the surface with the recorded name: plain, perturbed or drawn. Raise UserError for an unknown name."""
     if name is None or not _NAME.fullmatch(name):
-        return PlayedSurface(spec, name)
+        return make_surface(spec, name)
     random = Random(f"words/{spec.family}/{name}")
     for _ in range(_ATTEMPTS):
-        surface = PlayedSurface(spec, name, drawn=_draw(spec, random))
+        surface = PlayedSurface(spec, name, _draw(spec, random))
         if surface.find_confused_action() is None:
             return surface
     raise UserError(f"--perturb random: the wordings of {spec.title} cannot be distinguished")

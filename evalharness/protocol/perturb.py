@@ -22,6 +22,7 @@ from evalharness.envs.surface import Action, ActionSurface
 from evalharness.protocol.perturbation_names import FROM_FILE, compose, normal_name
 from evalharness.protocol.prompt import Example, ExampleTurn, PromptFile
 
+UNPERTURBED = Perturbation("")
 UNKNOWN_WORD = "qzxvkw"
 """A word of no language; it replaces an action in its old wording."""
 
@@ -45,22 +46,18 @@ class PlayedSurface:
         self,
         spec: EnvSpec,
         name: str | None = None,
+        perturbation: Perturbation = UNPERTURBED,
         *,
-        drawn: Perturbation | None = None,
         words: str = "",
     ) -> None:
-        """Make the surface. `drawn`: the perturbation for `name`, if it was drawn at random. `words`: the game's own
-        words (`Task.words`), which the environment understands instead of the family's templates."""
-        self._made_with = (spec, name, drawn)
+        """Make the surface of `perturbation`, which records call `name`. `words`: the game's own words (`Task.words`),
+        which the environment understands instead of the family's templates."""
+        self._made_with = (spec, name, perturbation)
         self._of_games: dict[str, PlayedSurface] = {words: self}
         self.words = words
         self._game = spec.actions.wording.games.get(words, GameWords())
         self._written = ActionSurface(spec.actions.templates)
-        if drawn is None:
-            self.name = None if name is None else normal_name(name)
-            self.perturbation = Perturbation("") if name is None else compose(spec, name)
-        else:
-            self.name, self.perturbation = name, drawn
+        self.name, self.perturbation = name, perturbation
         self.wording = spec.actions.wording
         self.help_action = spec.actions.help_action
         self.canonical = ActionSurface(spec.actions.templates_in(words))
@@ -94,8 +91,7 @@ class PlayedSurface:
     def for_game(self, words: str) -> PlayedSurface:
         """Return the surface of a game with these words (`Task.words`)."""
         if words not in self._of_games:
-            spec, name, drawn = self._made_with
-            self._of_games[words] = PlayedSurface(spec, name, drawn=drawn, words=words)
+            self._of_games[words] = PlayedSurface(*self._made_with, words=words)
         return self._of_games[words]
 
     def require_effect(self, prompt: PromptFile) -> None:
@@ -103,7 +99,7 @@ class PlayedSurface:
         if FROM_FILE not in self.perturbation.source or self.changed or self.perturbation.join_numbers:
             return
         spec = self._made_with[0]
-        plain = PlayedSurface(spec, self.name, drawn=Perturbation(""), words=self.words)
+        plain = PlayedSurface(spec, self.name, words=self.words)
         if self.prompt(prompt) == plain.prompt(prompt):
             raise UserError(f"--perturb {self.name}: it changes nothing in {spec.title}")
 
@@ -332,8 +328,15 @@ def _reverse_bullets(text: str) -> str:
     return "\n".join([*out, *flush()])
 
 
+def make_surface(spec: EnvSpec, name: str | None) -> PlayedSurface:
+    """Return the surface of the perturbation `name`; None: the original. Raise UserError for an unknown name."""
+    if name is None:
+        return PlayedSurface(spec)
+    return PlayedSurface(spec, normal_name(name), compose(spec, name))
+
+
 def surfaces(
     specs: Mapping[str, EnvSpec], families: Iterable[str], name: str | None
 ) -> dict[str, PlayedSurface]:
     """Return family -> surface. Raise UserError if a family does not have the perturbation."""
-    return {family: PlayedSurface(specs[family], name) for family in families}
+    return {family: make_surface(specs[family], name) for family in families}

@@ -17,7 +17,7 @@ from evalharness.envs import specs
 from evalharness.envs.base import Perturbation, Wording
 from evalharness.envs.surface import Action
 from evalharness.protocol.drawn import draw_name, surface_named, training_name, words_of
-from evalharness.protocol.perturb import UNKNOWN_WORD, PlayedSurface
+from evalharness.protocol.perturb import UNKNOWN_WORD, PlayedSurface, make_surface
 from evalharness.protocol.prompt import load_prompt
 from tests.support.contracts import FAMILIES, contract
 
@@ -198,7 +198,7 @@ def test_an_evaluation_refuses_drawn_words(name: str, capsys: pytest.CaptureFixt
     with pytest.raises(UserError, match="training"):
         RunConfig.of(model="oracle", perturb=name)
     with pytest.raises(UserError, match="training"):
-        PlayedSurface(SPECS["alfworld"], name)
+        make_surface(SPECS["alfworld"], name)
 
 
 def test_training_may_draw_words_or_take_a_perturbation() -> None:

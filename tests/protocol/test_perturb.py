@@ -18,7 +18,7 @@ from evalharness.cli import main
 from evalharness.envs import specs
 from evalharness.envs.base import Task, TextEnv
 from evalharness.envs.surface import Action
-from evalharness.protocol.perturb import UNKNOWN_WORD, PlayedSurface
+from evalharness.protocol.perturb import UNKNOWN_WORD, PlayedSurface, make_surface
 from evalharness.protocol.perturbation_names import normal_name
 from evalharness.protocol.prompt import load_prompt
 from tests.support.contracts import FAMILIES, contract
@@ -32,7 +32,7 @@ COMBINED = [(family, name) for family in FAMILIES for name in contract(family).c
 @pytest.mark.parametrize(("family", "name"), [*EVERY, *COMBINED])
 def test_a_perturbation_rewords_known_actions_and_keeps_their_slots(family: str, name: str) -> None:
     spec = SPECS[family]
-    surface = PlayedSurface(spec, name)
+    surface = make_surface(spec, name)
     for action, template in surface.perturbed.templates.items():
         assert sorted(re.findall(r"{\w+}", template)) == sorted(
             re.findall(r"{\w+}", spec.actions.templates[action])
@@ -47,7 +47,7 @@ def test_a_perturbation_rewords_known_actions_and_keeps_their_slots(family: str,
 def test_every_action_is_read_back_as_it_was_worded(family: str, data: st.DataObject) -> None:
     spec = SPECS[family]
     names = [None, *(name for known, name in [*EVERY, *COMBINED] if known == family)]
-    surface = PlayedSurface(spec, data.draw(st.sampled_from(names)))
+    surface = make_surface(spec, data.draw(st.sampled_from(names)))
     action = data.draw(st.sampled_from(sorted(spec.actions.templates)))
     slots = re.findall(r"{(\w+)}", spec.actions.templates[action])
     meant = Action(action, {slot: data.draw(contract(family).names) for slot in slots})
@@ -77,7 +77,7 @@ def test_what_is_around_an_action_reaches_the_environment_as_it_would_without_a_
     family: str, name: str, data: st.DataObject
 ) -> None:
     """So what the plain environment forgives (or not) is forgiven (or not) under every perturbation."""
-    surface = PlayedSurface(SPECS[family], name)
+    surface = make_surface(SPECS[family], name)
     case = data.draw(st.sampled_from(spoken_cases(family, name)))
     before, after = data.draw(st.sampled_from(BEFORE)), data.draw(st.sampled_from(AFTER))
     for action, template in SPECS[family].actions.templates.items():
@@ -89,7 +89,7 @@ def test_what_is_around_an_action_reaches_the_environment_as_it_would_without_a_
 
 @pytest.mark.parametrize(("family", "name"), EVERY)
 def test_the_old_form_is_refused_however_it_ends(family: str, name: str) -> None:
-    surface = PlayedSurface(SPECS[family], name)
+    surface = make_surface(SPECS[family], name)
     for action in surface.changed:
         slots = re.findall(r"{(\w+)}", surface.canonical.templates[action])
         old = surface.canonical.render(Action(action, dict.fromkeys(slots, "thing")))
@@ -116,7 +116,7 @@ def test_the_plain_voice_changes_nothing(family: str, text: str) -> None:
 @given(st.text())
 @pytest.mark.parametrize(("family", "name"), [*EVERY, *COMBINED])
 def test_any_text_is_survivable(family: str, name: str, text: str) -> None:
-    surface = PlayedSurface(SPECS[family], name)
+    surface = make_surface(SPECS[family], name)
     surface.to_world(text)
     surface.observation(text, text)
 
@@ -128,10 +128,10 @@ def test_a_long_reply_does_not_make_a_pattern_backtrack_without_end() -> None:
 import resource
 resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
 from evalharness.envs import specs
-from evalharness.protocol.perturb import PlayedSurface
+from evalharness.protocol.perturb import make_surface
 for spec in specs().values():
     for name in spec.actions.wording.perturbations:
-        PlayedSurface(spec, name).to_world("take from to with in on " * 400)
+        make_surface(spec, name).to_world("take from to with in on " * 400)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -139,7 +139,7 @@ for spec in specs().values():
 
 @pytest.mark.parametrize(("family", "name"), [*EVERY, *COMBINED])
 def test_the_old_form_is_refused_and_the_new_one_is_not(family: str, name: str) -> None:
-    surface = PlayedSurface(SPECS[family], name)
+    surface = make_surface(SPECS[family], name)
     for action in surface.changed:
         slots = re.findall(r"{(\w+)}", surface.canonical.templates[action])
         old = surface.canonical.render(Action(action, dict.fromkeys(slots, "thing")))
@@ -158,7 +158,7 @@ def test_what_the_prose_of_a_perturbation_replaces_is_in_the_prompt() -> None:
 @pytest.mark.parametrize(("family", "name"), [*EVERY, *COMBINED])
 def test_the_worked_example_shows_the_new_form_only(family: str, name: str) -> None:
     prompt = load_prompt(SPECS[family])
-    surface = PlayedSurface(SPECS[family], name)
+    surface = make_surface(SPECS[family], name)
     for kind in ["", *prompt.variants] if prompt.example else prompt.variants:
         plain, worded = prompt.for_kind(kind), surface.prompt(prompt.for_kind(kind))
         assert plain.example
@@ -226,7 +226,7 @@ class Curves:
         plain = [self.step(action) for action in plan]
         self.played += 1
         for name in names:
-            surface = PlayedSurface(SPECS[task.family], name)
+            surface = make_surface(SPECS[task.family], name)
             given = [surface.to_world(surface.action(action)) for action in plan]
             assert UNKNOWN_WORD not in given
             if given != plan or name == really:
@@ -282,7 +282,7 @@ def test_the_worlds_forgive_the_same_under_every_perturbation(family: str) -> No
             score = curves.play(task, said)
             forgiven += score == plain
             for name in names_of(family):
-                surface = PlayedSurface(SPECS[family], name)
+                surface = make_surface(SPECS[family], name)
                 if change == "upper" and str.upper not in spoken_cases(family, name):
                     continue
                 worded = [surface.action(action) for action in plan]
@@ -319,7 +319,7 @@ def check_refusals(family: str, task: Task, data: Path | None = None) -> None:
     try:
         plan = environment.oracle() or environment.valid_actions()[:5]
         for name in names_of(family):
-            surface = PlayedSurface(SPECS[family], name)
+            surface = make_surface(SPECS[family], name)
             environment.reset(options={"task": task})
             for action in plan[:5]:
                 if surface.action(action) == action:
@@ -353,7 +353,7 @@ def check_listing(family: str, task: Task, data: Path | None = None) -> None:
     environment, _ = start(task, data)
     try:
         for name in names_of(family):
-            surface = PlayedSurface(SPECS[family], name)
+            surface = make_surface(SPECS[family], name)
             environment.reset(options={"task": task})
             check = surface.action(SPECS[family].actions.templates[help_action])
             raw, *_ = environment.step(surface.to_world(check))
@@ -391,7 +391,7 @@ def test_the_command_shows_both_forms_at_80_columns(
         assert main(["data", "perturbations", "show", family, name]) == 0
         shown = capsys.readouterr().out
         assert max(map(len, shown.splitlines())) <= 80
-        surface = PlayedSurface(SPECS[family], name)
+        surface = make_surface(SPECS[family], name)
         prompt = load_prompt(SPECS[family])
         listed = [action for action in surface.changed if action in (prompt.actions or surface.changed)]
         for action in listed[:1]:

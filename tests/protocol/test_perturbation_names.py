@@ -13,7 +13,7 @@ from evalharness.base.errors import UserError
 from evalharness.checks.verify import verify
 from evalharness.cli import main
 from evalharness.envs import specs
-from evalharness.protocol.perturb import PlayedSurface
+from evalharness.protocol.perturb import make_surface
 from evalharness.protocol.perturbation_names import read_files
 from evalharness.records.store import read_manifest
 
@@ -66,8 +66,8 @@ def test_a_name_follows_from_the_content_and_joins_with_others(tmp_path: Path) -
     file = write(tmp_path / "mine.yaml", actions={"go": GO})
     spec = specs()["alfworld"]
     name, _ = read_files(f"P3+{file}")
-    assert PlayedSurface(spec, name).to_world("from desk 1 take pen 2") == "take pen 2 from desk 1"
-    assert PlayedSurface(spec, name).to_world("please walk to desk 1") == "go to desk 1"
+    assert make_surface(spec, name).to_world("from desk 1 take pen 2") == "take pen 2 from desk 1"
+    assert make_surface(spec, name).to_world("please walk to desk 1") == "go to desk 1"
     write(tmp_path / "mine.yaml", actions={"go": "walk to {receptacle}"})
     assert read_files(f"P3+{file}")[0] != name
 
@@ -89,7 +89,7 @@ def test_a_name_follows_from_the_content_and_joins_with_others(tmp_path: Path) -
 )
 def test_a_file_that_is_no_rewording_is_refused(tmp_path: Path, changes: dict[str, Any], reason: str) -> None:
     with pytest.raises(UserError, match=reason):
-        PlayedSurface(specs()["alfworld"], read_files(write(tmp_path / "mine.yaml", **changes))[0])
+        make_surface(specs()["alfworld"], read_files(write(tmp_path / "mine.yaml", **changes))[0])
 
 
 def test_a_strangers_manifest_names_no_file_and_no_other_definition(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from evalharness.cli import main
 from evalharness.envs import specs
-from evalharness.protocol.perturb import PlayedSurface
+from evalharness.protocol.perturb import make_surface
 from evalharness.protocol.played_prompt import played_prompt
 from evalharness.protocol.prompt import AS_WRITTEN, Adaptation, load_prompt
 
@@ -16,7 +16,7 @@ SPECS = specs()
 
 
 def sent(family: str, kind: str, how: Adaptation, perturbation: str | None = None) -> list[str]:
-    prompt, surface = load_prompt(SPECS[family], None, how), PlayedSurface(SPECS[family], perturbation)
+    prompt, surface = load_prompt(SPECS[family], None, how), make_surface(SPECS[family], perturbation)
     messages = surface.prompt(prompt.for_kind(kind)).messages(surface.perturbed, "the goal", "a room")
     return [message["content"] for message in messages]
 

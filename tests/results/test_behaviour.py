@@ -179,7 +179,7 @@ def test_places_of_scienceworld() -> None:
 
 def test_a_perturbed_action_is_read_in_the_environments_own_words() -> None:
     from evalharness.envs import specs
-    from evalharness.protocol.perturb import PlayedSurface
+    from evalharness.protocol.perturb import make_surface
 
     name = "capitals"
     names = list(specs()["alfworld"].actions.wording.perturbations)
@@ -187,9 +187,9 @@ def test_a_perturbed_action_is_read_in_the_environments_own_words() -> None:
         name = next(
             n
             for n in names
-            if PlayedSurface(specs()["alfworld"], n).perturbed.templates["go"] != "go to {receptacle}"
+            if make_surface(specs()["alfworld"], n).perturbed.templates["go"] != "go to {receptacle}"
         )
-    said = PlayedSurface(specs()["alfworld"], name).action("go to desk 1")
+    said = make_surface(specs()["alfworld"], name).action("go to desk 1")
     assert said != "go to desk 1"
     made = replace(episode([(said, "On the desk 1, you see nothing.", 0, True)]), perturbation=name)
     assert read_turns(made, action_reader("alfworld", name))[0].place == "desk 1"

@@ -159,12 +159,12 @@ def _names_arguments(thought: Sequence[str], action: str | None, surface: Action
 def action_reader(family: str, perturbation: str | None, words: str = "") -> ActionReader:
     """Return the reader of a family's actions; the default reader without its environment. `words`: as in `Task`."""
     from evalharness.envs import specs
-    from evalharness.protocol.perturb import PlayedSurface
+    from evalharness.protocol.perturb import make_surface
 
     spec = specs().get(family)
     if spec is None:
         return ActionReader()
-    surface = PlayedSurface(spec, perturbation).for_game(words)
+    surface = make_surface(spec, perturbation).for_game(words)
     templates = {name: plain(text) for name, text in surface.canonical.templates.items()}
     return ActionReader(
         to_world=surface.to_world,

@@ -26,7 +26,7 @@ from evalharness.models.base import Environment
 from evalharness.models.tries import Tries
 from evalharness.play.workers.pool import EnvironmentPool
 from evalharness.play.workers.process import despite_others
-from evalharness.protocol.perturb import PlayedSurface
+from evalharness.protocol.perturb import make_surface
 from evalharness.protocol.prompt import load_prompt
 from evalharness.training.datasets.conversation import Conversation
 from evalharness.training.grounded.draft import Stage
@@ -93,7 +93,7 @@ class FamilyMaking(ABC):
     ) -> None:
         self.making, self.spec, self.count = making, spec, count
         self.world, self.prompt = load_teaching(spec), load_prompt(spec)
-        self.surface = PlayedSurface(spec, perturbation)
+        self.surface = make_surface(spec, perturbation)
         self.pool = EnvironmentPool(
             spec, data, workers or usable_cores(), episodes_per_worker=EPISODES_PER_WORKER
         )

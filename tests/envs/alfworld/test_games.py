@@ -15,7 +15,7 @@ from evalharness.cli import main
 from evalharness.envs.alfworld import SPEC
 from evalharness.envs.alfworld.games import evaluated_games
 from evalharness.envs.base import InvalidTaskError, MissingDataError, Task
-from evalharness.protocol.perturb import PlayedSurface
+from evalharness.protocol.perturb import make_surface
 from evalharness.records.store import read_episodes
 from evalharness.results.exports.conversation import opening
 from evalharness.suites.excluded import PUBLISHED, load_excluded
@@ -117,7 +117,7 @@ def test_the_prompt_says_put_or_move_as_the_game_does(older: Path, later: Path, 
 
 @pytest.mark.parametrize("name", [None, *SPEC.actions.wording.perturbations])
 def test_a_perturbation_of_the_later_games_is_understood_by_them(name: str | None) -> None:
-    surface = PlayedSurface(SPEC, name).for_game("move")
+    surface = make_surface(SPEC, name).for_game("move")
     assert surface.find_confused_action() is None
     command = "move mug 1 to desk 1"
     assert surface.to_world(surface.action(command)) == command

@@ -11,13 +11,13 @@ import pytest
 from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.envs.alfworld import SPEC
-from evalharness.protocol.perturb import UNKNOWN_WORD, PlayedSurface
+from evalharness.protocol.perturb import UNKNOWN_WORD, make_surface
 from evalharness.protocol.prompt import load_prompt
 from evalharness.records.store import read_episodes
 
 
 def test_the_published_perturbations_say_what_the_paper_says() -> None:
-    said = {name: PlayedSurface(SPEC, name) for name in ("P1", "P2", "P3", "P4", "P5")}
+    said = {name: make_surface(SPEC, name) for name in ("P1", "P2", "P3", "P4", "P5")}
     assert said["P1"].action("heat egg 1 with microwave 1") == "heat egg 1 using microwave 1"
     assert said["P2"].action("go to shelf 1") == "move to shelf 1"
     assert said["P3"].action("take cup 1 from shelf 2") == "from shelf 2 take cup 1"
@@ -29,9 +29,9 @@ def test_the_published_perturbations_say_what_the_paper_says() -> None:
 
 def test_an_unknown_or_contradictory_perturbation_is_a_clear_error() -> None:
     with pytest.raises(UserError, match=r"'verbs'.*evalharness data perturbations list alfworld"):
-        PlayedSurface(SPEC, "verb")
+        make_surface(SPEC, "verb")
     with pytest.raises(UserError, match="P3"):
-        PlayedSurface(SPEC, "P3+verbs")
+        make_surface(SPEC, "P3+verbs")
 
 
 def test_a_perturbed_run_is_a_run_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

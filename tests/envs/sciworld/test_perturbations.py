@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from evalharness.envs.sciworld import SPEC
-from evalharness.protocol.perturb import PlayedSurface
+from evalharness.protocol.perturb import make_surface
 
 
 def test_a_thing_told_apart_by_its_place_keeps_it() -> None:
-    surface = PlayedSurface(SPEC, "order")
+    surface = make_surface(SPEC, "order")
     said = surface.action("pour cup containing blue paint in art studio in jug")
     assert said == "into jug pour cup containing blue paint in art studio"

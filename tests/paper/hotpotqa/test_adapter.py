@@ -17,7 +17,7 @@ from evalharness.paper.hotpotqa.generator import generate
 from evalharness.paper.hotpotqa.pages import Page, PageStore, PageStoreError, split_words
 from evalharness.paper.hotpotqa.score import exact_match, f1
 from evalharness.paper.hotpotqa.store_writer import write_small
-from evalharness.protocol.perturb import PlayedSurface
+from evalharness.protocol.perturb import PlayedSurface, make_surface
 from evalharness.protocol.prompt import load_prompt
 
 SPEC = specs()["hotpotqa"]
@@ -273,7 +273,7 @@ def test_another_store_than_the_task_was_made_with_is_refused(store: PageStore, 
 
 @pytest.mark.parametrize("name", sorted(SPEC.actions.wording.perturbations))
 def test_a_perturbed_episode_is_the_same_episode(name: str, store: PageStore, tmp_path: Path) -> None:
-    surface = PlayedSurface(SPEC, name)
+    surface = make_surface(SPEC, name)
     environment, task = playing(store, tmp_path)
     said = ["search[Nixon in Ohio]", "search[AC/DC [band]]", "lookup[a b]", "finish[New York (state)]"]
     for action in said:

@@ -21,7 +21,7 @@ from evalharness.envs.base import EnvSpec, Task, TextEnv
 from evalharness.envs.surface import ActionSurface
 from evalharness.protocol import react
 from evalharness.protocol.drawn import surface_named, words_of
-from evalharness.protocol.perturb import PlayedSurface
+from evalharness.protocol.perturb import make_surface
 from evalharness.protocol.prompt import load_prompt
 from evalharness.suites import open as suites
 from evalharness.suites.excluded import EVALUATED, task_forms
@@ -266,7 +266,7 @@ def test_perturbed_trajectories_speak_the_other_words(home: Path) -> None:
     found = made(
         home, "perturbed", "alfworld", perturb="P2", samples=8, per_task=2, errors=ErrorPlan(runs=(3, 3))
     )
-    surface = PlayedSurface(specs()["alfworld"], "P2")
+    surface = make_surface(specs()["alfworld"], "P2")
     environment = specs()["alfworld"].make(None)
     refused_old_words = 0
     for conversation in found:
