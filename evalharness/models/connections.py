@@ -34,10 +34,11 @@ def make_client(
     agent: AgentConfig,
     expected: ServedModel | None = None,
 ) -> ChatEndpoint:
+    sampling = sampling_from(config)
     return ChatEndpoint(
         url,
         name,
-        sampling=sampling_from(config),
+        sampling=sampling,
         api_key=key,
         connections=config.concurrency or _CONNECTIONS,
         timeout=config.timeout,

@@ -43,7 +43,7 @@ from evalharness.models.serving.model_server import (
     WithAdapter,
     adapter_name,
 )
-from evalharness.models.serving.placement import gpus_of_one, place_on_gpus, visible_gpus
+from evalharness.models.serving.placement import place_replicas
 
 _NAMED = ["demo", "demo-base", *SCRIPTED]
 
@@ -82,7 +82,9 @@ def own_servers(
     """Make all possible checks, and return the policy that starts the servers."""
     resolved = resolve_model(config, on_status, tools=agent.chosen.kind.calls_tools)
     command = find_server(config.vllm)
-    placed = _place(config, command, resolved.planned.extra)
+    placed = place_replicas(
+        config.replicas, command, resolved.planned.extra, deterministic=config.deterministic
+    )
 
     @asynccontextmanager
     async def open_policy(folder: Path, reports: Reports) -> AsyncIterator[Opened]:
@@ -95,10 +97,10 @@ def own_servers(
                 log_path=folder / ("server.log" if index == 0 else f"server-{index + 1}.log"),
                 extra_args=what.extra,
                 on_status=reports.status if index == 0 else None,
-                command=own["command"],
-                variables={**own["variables"], **what.variables},
+                command=command,
+                variables={**variables, **what.variables},
             )
-            for index, own in enumerate(placed)
+            for index, variables in enumerate(placed)
         ]
         if what.adapter is not None:
             servers = [WithAdapter(server, name, what.adapter) for server in servers]
@@ -120,7 +122,7 @@ def own_servers(
             if config.deterministic:
                 facts["batch_invariant"] = True
             if len(servers) > 1:
-                facts["placement"] = [own["variables"] for own in placed]
+                facts["placement"] = placed
             yield replace(group, facts=facts)
 
     return Prepared(resolved.identity, open_policy, partial(_command_line, config, command, resolved))
@@ -224,20 +226,3 @@ def _command_line(config: PolicyConfig, command: ServerCommand, what: ResolvedMo
     )
     line = shlex.join(argv).replace(" --port 0 ", " --port PORT ")
     return line + (f"  ({config.replicas} of them)" if config.replicas > 1 else "")
-
-
-def _place(config: PolicyConfig, command: ServerCommand, extra: Sequence[str]) -> list[dict[str, Any]]:
-    """Return each replica's command and environment variables. Raises UserError if this machine cannot run them."""
-    if command.kind == "cpu" and config.replicas > 1:
-        raise UserError("--replicas needs GPUs: a server on a CPU uses all its cores")
-    if command.kind == "cpu" and config.deterministic:
-        raise UserError(
-            "--deterministic: vLLM for CPU has no batch-invariant kernels; use --concurrency 1 there, which computes "
-            "one reply at a time"
-        )
-    gpus = visible_gpus() if config.replicas > 1 else []
-    invariant = {"VLLM_BATCH_INVARIANT": "1"} if config.deterministic else {}
-    return [
-        {"command": command, "variables": variables | invariant}
-        for variables in place_on_gpus(config.replicas, gpus_of_one(extra), gpus)
-    ]

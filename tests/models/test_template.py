@@ -128,7 +128,7 @@ def test_a_template_file_counts_by_its_content(tmp_path: Path, monkeypatch: pyte
     from evalharness.models import own_servers
 
     monkeypatch.setattr(own_servers, "find_server", lambda explicit: None)
-    monkeypatch.setattr(own_servers, "_place", lambda config, command, extra: [])
+    monkeypatch.setattr(own_servers, "place_replicas", lambda *given, **named: [])
     checkpoint = make_empty_checkpoint(tmp_path / "model")
     file, copy = tmp_path / "a.jinja", tmp_path / "b.jinja"
     file.write_text("{{ messages }}")

@@ -11,6 +11,7 @@ from itertools import takewhile
 
 from evalharness.base.errors import UserError
 from evalharness.models.serving.arguments import option_value
+from evalharness.models.serving.find import ServerCommand
 
 _PARALLEL = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size")
 _SHORT = {"-tp": _PARALLEL[0], "-pp": _PARALLEL[1], "-dp": _PARALLEL[2]}
@@ -44,6 +45,22 @@ def visible_gpus(environment: Mapping[str, str] = os.environ) -> list[str]:
     except (OSError, subprocess.SubprocessError):
         return []
     return [line.strip() for line in done.stdout.splitlines() if line.strip()]
+
+
+def place_replicas(
+    replicas: int, command: ServerCommand, extra: Sequence[str], *, deterministic: bool
+) -> list[dict[str, str]]:
+    """Return each server's environment variables. Raises UserError if this machine cannot run the servers."""
+    if command.kind == "cpu" and replicas > 1:
+        raise UserError("--replicas needs GPUs: a server on a CPU uses all its cores")
+    if command.kind == "cpu" and deterministic:
+        raise UserError(
+            "--deterministic: vLLM for CPU has no batch-invariant kernels; use --concurrency 1 there, which computes "
+            "one reply at a time"
+        )
+    gpus = visible_gpus() if replicas > 1 else []
+    invariant = {"VLLM_BATCH_INVARIANT": "1"} if deterministic else {}
+    return [variables | invariant for variables in place_on_gpus(replicas, gpus_of_one(extra), gpus)]
 
 
 def place_on_gpus(replicas: int, each: int, gpus: Sequence[str]) -> list[dict[str, str]]:
