@@ -65,7 +65,8 @@ def list_tasks(args: argparse.Namespace) -> int:
                 )
         write_json(args.json, {"suite": suite, "families": rows})
         return 0
-    tasks = select(specs(), args.tasks, suite, data=folder, suite_seed=seed)
+    families = select(specs(), args.tasks, suite, data=folder, suite_seed=seed)
+    tasks = [task for own in families.values() for task in own]
     table = plain_table("task", words("kind"), Column("level", no_wrap=True), words("goal"), gap=2)
     for task in tasks:
         table.add_row(task.id, task.kind, task.difficulty, Text(printable(" ".join(task.goal.split()))))

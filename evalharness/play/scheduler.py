@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evalharness.base.errors import InfrastructureError, first_error
+from evalharness.base.grouping import group_by_key
 from evalharness.base.machine import usable_cores
 from evalharness.envs.base import MAX_TURNS, Task
 from evalharness.models.slots import Slots
@@ -187,11 +188,8 @@ class Scheduler:
 
 
 def _queues(jobs: Sequence[PendingEpisode]) -> dict[str, _Queue]:
-    by_family: dict[str, list[PendingEpisode]] = {}
-    for job in jobs:
-        by_family.setdefault(job.task.family, []).append(job)
     queues = {}
-    for family, family_jobs in sorted(by_family.items()):
+    for family, family_jobs in sorted(group_by_key((job.task.family, job) for job in jobs).items()):
         # Equally long jobs: hard ones before easy ones, then in the order of the table (the sort is stable).
         longest_first = sorted(
             family_jobs, key=lambda job: (-job.expected_turns, job.task.difficulty != "hard")

@@ -18,12 +18,31 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalharness.base.redaction import redact_data
+from evalharness.envs.base import Task, tasks_hash
 
 ANSWERED_BY = "answered_by"
 SOURCE = (ANSWERED_BY, "system_fingerprint", "weight_version")
 """Keys of the facts about an endpoint's model and server that its first reply reports."""
 _LONGEST = 300
 """Maximum length of a value in a message; a manifest may contain a value of any length."""
+
+
+def make_identity(
+    options: Mapping[str, Any],
+    tasks: Mapping[str, Sequence[Task]],
+    turn_limits: Mapping[str, int],
+    prompts: Mapping[str, str],
+    model: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return a run's identity. `options`: of `RunConfig.identity`. `tasks`, `turn_limits`, `prompts`: by family."""
+    fewer_turns = {f: turn_limits[f] for f in tasks if turn_limits[f] != options["max_turns"]}
+    return {
+        "config": dict(options),
+        "model": dict(model),
+        "tasks_sha256": {family: tasks_hash(own) for family, own in tasks.items()},
+        "prompts_sha256": dict(prompts),
+        **({"turn_limits": fewer_turns} if fewer_turns else {}),
+    }
 
 
 def digest(identity: Mapping[str, Any]) -> str:

@@ -15,8 +15,8 @@ from typing import Any
 from evalharness.base.paths import checkout
 from evalharness.base.version import __version__
 from evalharness.config import RunConfig
-from evalharness.envs.base import EnvSpec, ScoreNames, Task, tasks_hash
-from evalharness.records.identity import digest
+from evalharness.envs.base import EnvSpec, ScoreNames, Task
+from evalharness.records.identity import digest, make_identity
 from evalharness.records.manifest import Manifest
 from evalharness.records.stored import SCHEMA
 from evalharness.suites.draws import draw_facts, expected_tasks
@@ -49,35 +49,9 @@ def git_revision() -> str | None:
     return f"{head}+changes" if status else head
 
 
-def make_identity(
-    options: Mapping[str, Any],
-    tasks: Mapping[str, Sequence[Task]],
-    turn_limits: Mapping[str, int],
-    prompts: Mapping[str, str],
-    model: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Return a run's identity. `options`: of `RunConfig.identity`. `tasks`, `turn_limits`, `prompts`: by family."""
-    fewer_turns = {f: turn_limits[f] for f in tasks if turn_limits[f] != options["max_turns"]}
-    return {
-        "config": dict(options),
-        "model": dict(model),
-        "tasks_sha256": {family: tasks_hash(own) for family, own in tasks.items()},
-        "prompts_sha256": dict(prompts),
-        **({"turn_limits": fewer_turns} if fewer_turns else {}),
-    }
-
-
-def by_family(tasks: Sequence[Task]) -> dict[str, list[Task]]:
-    """Group tasks by family, in order."""
-    families: dict[str, list[Task]] = {}
-    for task in tasks:
-        families.setdefault(task.family, []).append(task)
-    return families
-
-
 def make_manifest(
     config: RunConfig,
-    tasks: Sequence[Task],
+    tasks: Mapping[str, Sequence[Task]],
     specs: Mapping[str, EnvSpec],
     prompts: Mapping[str, str],
     model: Mapping[str, Any],
@@ -86,12 +60,11 @@ def make_manifest(
 ) -> Manifest:
     """Make a run's manifest. Continuing a run requires an equal `identity`; `sessions` describes each start.
 
-    `prompts`: family -> SHA-256 of the prompt file. `model`: from `models.opened.Prepared.identity`.
+    `tasks` and `prompts`: family -> tasks, family -> SHA-256 of the prompt file. `model`: from `Prepared.identity`.
     """
-    families = by_family(tasks)
-    facts = _suite_facts(config, {family: specs[family] for family in families}, data)
-    limits = {family: config.agent.turn_limit(specs[family]) for family in families}
-    identity = make_identity(config.identity(), families, limits, prompts, model)
+    facts = _suite_facts(config, {family: specs[family] for family in tasks}, data)
+    limits = {family: config.agent.turn_limit(specs[family]) for family in tasks}
+    identity = make_identity(config.identity(), tasks, limits, prompts, model)
     return Manifest.of(
         {
             "schema": SCHEMA,
@@ -99,15 +72,15 @@ def make_manifest(
             "identity": identity,
             "model_name": config.policy.display_name,
             "suite": config.selection.suite,
-            "counts": {family: len(listed) for family, listed in families.items()},
-            "titles": {family: specs[family].title for family in families},
+            "counts": {family: len(listed) for family, listed in tasks.items()},
+            "titles": {family: specs[family].title for family in tasks},
             "held_out": {
                 family: spec.suites.expected[config.selection.suite]
                 for family, spec in specs.items()
                 if spec.held_out and config.selection.suite in spec.suites.expected
             },
             "labels": {
-                family: ",".join(sorted({t.labels for t in listed})) for family, listed in families.items()
+                family: ",".join(sorted({t.labels for t in listed})) for family, listed in tasks.items()
             },
             **({"subset": dict(subset)} if subset else {}),
             **facts,

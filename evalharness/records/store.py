@@ -99,6 +99,11 @@ def read_episodes(folder: Path) -> Iterator[Episode]:
         yield episode
 
 
+def find_manifest(folder: Path) -> Manifest | None:
+    """Read the manifest if the folder has one; else return None. Raise UserError as `read_manifest` does."""
+    return read_manifest(folder) if (folder / MANIFEST).exists() else None
+
+
 def read_manifest(folder: Path) -> Manifest:
     """Read the manifest of a run folder. Raise UserError if `folder` has no run, or if the manifest is damaged."""
     path = folder / MANIFEST

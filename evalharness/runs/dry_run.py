@@ -16,7 +16,7 @@ from evalharness.models.served import NoAnswerError
 from evalharness.models.serving.find import ServerNotFound
 from evalharness.records.identity import changes
 from evalharness.records.make_manifest import make_manifest
-from evalharness.records.store import MANIFEST, read_episodes, read_manifest
+from evalharness.records.store import find_manifest, read_episodes
 from evalharness.runs.evaluation import RunTasks, choose
 from evalharness.runs.resume import identity_of_fewer_tasks, jobs_left
 from evalharness.suites.selection import tasks_at_hand
@@ -64,20 +64,20 @@ def dry_run(config: RunConfig, *, data: Path | None, on_status: Callable[[str], 
     except (NoAnswerError, ServerNotFound) as error:  # a login node has neither
         prepared, server = None, str(error)
     folder = config.folder(prepared.address if prepared else None)
-    there = (folder / MANIFEST).exists()
-    done = {(e.task_id, e.sample) for e in read_episodes(folder)} if there else set()
-    families = [_estimate(config, chosen, family, done) for family in chosen.prompts]
+    earlier = find_manifest(folder)
+    done = {(e.task_id, e.sample) for e in read_episodes(folder)} if earlier else set()
+    families = [_estimate(config, chosen, family, done) for family in chosen.tasks]
     state, refused = f"new; {_count(families)}", False
     if prepared is None and config.policy.is_endpoint and config.execution.output is None:
         state = "or another one: that depends on what the server says of its model"
-    elif there and prepared:
+    elif earlier and prepared:
         manifest = make_manifest(
             config, chosen.tasks, chosen.specs, chosen.prompt_hashes, prepared.identity, data
         )
-        fewer = identity_of_fewer_tasks(config, folder, chosen.specs, chosen.tasks, manifest, data)
-        earlier = read_manifest(folder).identity.to_json()
-        differing = changes(earlier, manifest.identity.to_json())
-        refused = bool(differing and (fewer is None or changes(earlier, fewer)))
+        fewer = identity_of_fewer_tasks(config, earlier, chosen.specs, chosen.tasks, manifest, data)
+        identity = earlier.identity.to_json()
+        differing = changes(identity, manifest.identity.to_json())
+        refused = bool(differing and (fewer is None or changes(identity, fewer)))
         state = f"continued; {_count(families)}"
         if refused:
             state = "holds another run, and this one would be refused:\n  " + "\n  ".join(differing)
@@ -85,8 +85,8 @@ def dry_run(config: RunConfig, *, data: Path | None, on_status: Callable[[str], 
 
 
 def _estimate(config: RunConfig, chosen: RunTasks, family: str, done: set[tuple[str, int]]) -> FamilyEstimate:
-    tasks = [task for task in chosen.tasks if task.family == family]
-    left = len(jobs_left(tasks, config.selection.samples, chosen.turn_limits, done))
+    tasks = chosen.tasks[family]
+    left = len(jobs_left({family: tasks}, config.selection.samples, chosen.turn_limits, done))
     limit, asked = chosen.turn_limits[family], not config.policy.is_scripted
     surface = chosen.surfaces[family]
     prompt = surface.prompt(chosen.prompts[family].for_kind(tasks[0].kind))

@@ -23,7 +23,7 @@ from evalharness.play.time_limit import TimeLimit
 from evalharness.protocol.perturb import PlayedSurface, surfaces
 from evalharness.protocol.prompt import PromptFile, load_prompts
 from evalharness.records.make_manifest import make_manifest
-from evalharness.records.store import MANIFEST, RunStore, read_episodes
+from evalharness.records.store import RunStore, find_manifest, read_episodes
 from evalharness.records.summary import Summary
 from evalharness.results.summary import earlier_timing, write_summary
 from evalharness.results.tables import write_parquet
@@ -48,7 +48,8 @@ class RunTasks:
     """The tasks and prompts that a configuration selects, independent of the model."""
 
     specs: Mapping[str, EnvSpec]
-    tasks: Sequence[Task]
+    tasks: Mapping[str, Sequence[Task]]
+    """Family -> tasks, sorted by family."""
     prompts: Mapping[str, PromptFile]
     """Prompts of the families that are played, sorted by name."""
     surfaces: Mapping[str, PlayedSurface]
@@ -69,12 +70,12 @@ def choose(config: RunConfig, data: Path | None, load: Load = family_tasks) -> R
         if family not in specs:
             raise UserError(f"--workers: unknown family {family!r}{nearest(family, sorted(specs))}")
     tasks, stands_for = selected_tasks(specs, config.selection, data, load)
-    families = sorted({task.family for task in tasks})
+    families = list(tasks)
     if config.execution.engine == "stock":
         specs = {**specs, **{family: specs[family].on_stock_engine() for family in families}}
     prompts = load_prompts([specs[family] for family in families], config.agent.prompts, config.adaptation)
     for family, prompt in prompts.items():
-        if line := prompt.fewer_examples({task.kind for task in tasks if task.family == family}):
+        if line := prompt.fewer_examples({task.kind for task in tasks[family]}):
             _LOG.info(line)
     limits = {family: config.agent.turn_limit(specs[family]) for family in families}
     spoken = surfaces(specs, families, config.agent.perturb)
@@ -130,9 +131,7 @@ def evaluate(
     clock = TimeLimit(config.limits.time_limit, began=time.monotonic() if began is None else began)
     samples = config.selection.samples
     chosen = choose(config, data)
-    progress = Progress(
-        {f: FamilyProgress(sum(t.family == f for t in chosen.tasks) * samples) for f in chosen.prompts}
-    )
+    progress = Progress({f: FamilyProgress(len(tasks) * samples) for f, tasks in chosen.tasks.items()})
 
     def set_status(text: str) -> None:
         progress.status = text
@@ -144,10 +143,10 @@ def evaluate(
             manifest = make_manifest(
                 config, chosen.tasks, chosen.specs, chosen.prompt_hashes, prepared.identity, data, chosen.subset
             )  # fmt: skip
-            fewer = identity_of_fewer_tasks(config, folder, chosen.specs, chosen.tasks, manifest, data)
+            earlier = find_manifest(folder)
+            fewer = identity_of_fewer_tasks(config, earlier, chosen.specs, chosen.tasks, manifest, data)
             store.resume(manifest.to_json(), fewer)
-            is_new = not (folder / MANIFEST).exists()
-            if not is_new:
+            if earlier is not None:
                 on_folder(folder)
             timing = earlier_timing(folder)
             finished = _count_stored(folder, progress)
@@ -158,8 +157,8 @@ def evaluate(
                 name = manifest.model_name
                 _LOG.warning(f"no answer from {config.policy.model}: these are the stored results of {name}")
             stopped = clock.stop_reason() if jobs else None
-            checks = not jobs and check_left(config, folder, prepared)
-            if is_new or checks or (jobs and stopped is None):
+            checks = not jobs and check_left(config, earlier, prepared)
+            if earlier is None or checks or (jobs and stopped is None):
                 work = Work(
                     config.policy, config.agent, config.limits, config.execution,
                     config.to_yaml(), chosen.specs, chosen.prompts, chosen.surfaces,
@@ -168,14 +167,14 @@ def evaluate(
                 start = RunSession(work, store, progress)
                 result = run_to_end(start.play(prepared, manifest, on_folder))
                 stopped = result.stopped
-                if jobs or is_new:
+                if jobs or earlier is None:
                     timing = timing.model_copy(update=result.timing.given_fields())
             else:
                 store.note_labels(config.execution.labels)
             progress.status = "writing the tables"
             write_parquet(folder)
             summary = write_summary(folder, timing.with_end(stopped))
-            return RunOutcome(folder, summary, stopped, None if is_new or jobs else finished)
+            return RunOutcome(folder, summary, stopped, None if earlier is None or jobs else finished)
 
 
 def _count_stored(folder: Path, progress: Progress) -> float | None:

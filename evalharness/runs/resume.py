@@ -26,9 +26,9 @@ from evalharness.models.resolve import prepare
 from evalharness.models.served import UnreachableError
 from evalharness.models.serving.model_server import SharedServers
 from evalharness.play.scheduler import PendingEpisode
-from evalharness.records.make_manifest import by_family, make_identity
+from evalharness.records.identity import make_identity
 from evalharness.records.manifest import Manifest
-from evalharness.records.store import MANIFEST, EpisodeKey, read_manifest
+from evalharness.records.store import EpisodeKey, find_manifest
 from evalharness.runs.selected import selected_tasks
 from evalharness.suites.selection import tasks_at_hand
 
@@ -78,54 +78,58 @@ def require_named_model(config: RunConfig, prepared: Prepared) -> None:
 def _stored_runs(config: RunConfig, address: str | None) -> Iterator[tuple[Path, Manifest]]:
     """Yield the run's possible folders (with and without the model's name from the server) and their manifests."""
     for folder in (config.folder(), config.folder(address)):
-        if (folder / MANIFEST).exists():
-            yield folder, read_manifest(folder)
+        if (manifest := find_manifest(folder)) is not None:
+            yield folder, manifest
 
 
 def identity_of_fewer_tasks(
     config: RunConfig,
-    folder: Path,
+    earlier: Manifest | None,
     specs: Mapping[str, EnvSpec],
-    tasks: Sequence[Task],
+    tasks: Mapping[str, Sequence[Task]],
     manifest: Manifest,
     data: Path | None,
 ) -> dict[str, Any] | None:
-    """The identity of this run over the tasks that the folder's `--tasks`, `--limit` and `--draw` select.
+    """Return the identity of this run with the tasks of the `earlier` run (`--tasks`, `--limit`, `--draw`).
 
-    A folder of that identity is continued, and our further tasks join it. None if the folder holds no run or selects a
-    task that is not among ours.
+    If the earlier run has that identity, it is continued, and the further tasks join it. None if there is no earlier
+    run, or if it has a task that this run does not have.
     """
-    if not (folder / MANIFEST).exists():
+    if earlier is None:
         return None
-    earlier = read_manifest(folder).config
-    changed = config.with_options(tasks=earlier.tasks or "all", limit=earlier.limit, draw=earlier.sample)
+    options = earlier.config
+    changed = config.with_options(tasks=options.tasks or "all", limit=options.limit, draw=options.sample)
     if changed.selection == config.selection:
         return None
     try:
         fewer, _ = selected_tasks(specs, changed.selection, data, tasks_at_hand)
     except UserError:  # for example of a family that is not installed, or whose suite was never made here
         return None
-    if not {task.id for task in fewer} <= {task.id for task in tasks}:
+    if not all({t.id for t in own} <= {t.id for t in tasks.get(family, ())} for family, own in fewer.items()):
         return None
-    families, identity = by_family(fewer), manifest.identity
-    prompts = {family: sha256 for family, sha256 in identity.prompts_sha256.items() if family in families}
-    limits = {family: changed.agent.turn_limit(specs[family]) for family in families}
-    return make_identity(changed.identity(), families, limits, prompts, identity.model)
+    identity = manifest.identity
+    prompts = {family: sha256 for family, sha256 in identity.prompts_sha256.items() if family in fewer}
+    limits = {family: changed.agent.turn_limit(specs[family]) for family in fewer}
+    return make_identity(changed.identity(), fewer, limits, prompts, identity.model)
 
 
 def jobs_left(
-    tasks: Sequence[Task], samples: int, turn_limits: Mapping[str, int], done: Collection[EpisodeKey]
+    tasks: Mapping[str, Sequence[Task]],
+    samples: int,
+    turn_limits: Mapping[str, int],
+    done: Collection[EpisodeKey],
 ) -> list[PendingEpisode]:
     return [
-        PendingEpisode(task, sample, float(turn_limits[task.family]))
-        for task in tasks
+        PendingEpisode(task, sample, float(turn_limits[family]))
+        for family, own in tasks.items()
+        for task in own
         for sample in range(samples)
         if (task.id, sample) not in done
     ]
 
 
-def check_left(config: RunConfig, folder: Path, prepared: Prepared) -> bool:
-    """Return whether the folder's run still has to ask turns again (`--repeat-check`), and a server answers."""
-    if not config.repeat_turns or prepared.missing or not (folder / MANIFEST).exists():
+def check_left(config: RunConfig, earlier: Manifest | None, prepared: Prepared) -> bool:
+    """Return whether the earlier run still has to ask turns again (`--repeat-check`), and a server answers."""
+    if not config.repeat_turns or prepared.missing or earlier is None:
         return False
-    return read_manifest(folder).repeat_check is None
+    return earlier.repeat_check is None

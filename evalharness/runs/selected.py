@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -50,8 +50,8 @@ def _load_difficulty() -> dict[tuple[str, int], float]:
 
 def selected_tasks(
     specs: Mapping[str, EnvSpec], selection: SelectionConfig, data: Path | None, load: Load = family_tasks
-) -> tuple[list[Task], dict[str, int]]:
-    """Return (tasks, with `--subset` task id -> number of tasks that it represents). Raises UserError."""
+) -> tuple[Mapping[str, Sequence[Task]], dict[str, int]]:
+    """Return family -> tasks, and with `--subset` task id -> number of tasks that it represents. Raises UserError."""
     tasks = select(
         specs,
         selection.tasks,
@@ -67,20 +67,17 @@ def selected_tasks(
         return tasks, {}
     if selection.limit or selection.draw:
         raise UserError("--subset draws its own tasks; leave out --limit and the tasks of each family")
-    families: dict[str, list[Task]] = {}
-    for task in tasks:
-        if specs[task.family].held_out:
-            families.setdefault(task.family, []).append(task)
+    held_out = {family: own for family, own in tasks.items() if specs[family].held_out}
     wanted = {
         family: spec.suites.expected[selection.suite]
         for family, spec in specs.items()
         if spec.held_out and selection.suite in spec.suites.expected
     }
-    if not wanted or {family: len(listed) for family, listed in families.items()} != wanted:
+    if not wanted or {family: len(own) for family, own in held_out.items()} != wanted:
         raise UserError(
             "--subset stands for the whole held-out score"
             + ("; leave out --tasks" if wanted else f", which suite {selection.suite} does not have")
         )
     difficulty = difficulty_of(selection.suite, selection.suite_seed)
-    stands_for = subset_of(families, selection.subset, difficulty)
-    return [task for task in tasks if task.id in stands_for], stands_for
+    stands_for = subset_of(held_out, selection.subset, difficulty)
+    return {f: [task for task in own if task.id in stands_for] for f, own in held_out.items()}, stands_for

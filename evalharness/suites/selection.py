@@ -159,11 +159,11 @@ def select(
     questions: str | None = None,
     draw: int | None = None,
     load: Load = family_tasks,
-) -> list[Task]:
-    """Return the tasks in `selection`: a list with commas of `all`, families, `family:range`, `family:kind=...`,
-    `all:difficulty=...` and task ids.
+) -> dict[str, list[Task]]:
+    """Map each family, sorted by name, to its tasks in `selection`: a list with commas of `all`, families,
+    `family:range`, `family:kind=...`, `all:difficulty=...` and task ids.
 
-    Tasks are sorted by family and by position in the family's table; each task occurs once. `limit` keeps the first N
+    A family's tasks are in the order of its table; each task occurs once. `limit` keeps the first N
     tasks of each family. `draw` draws N tasks of each family with `suite_seed`, spread over kinds. If a family draws
     from its suite (`find_draw`), ranges refer to the drawn tasks; a task id can name any task. `load` returns a
     family's tasks.
@@ -220,10 +220,10 @@ def select(
             size = len(drawn[family])
             wanted = _positions(family, span, size) if ":" in item else range(size)
             chosen.setdefault(family, set()).update(drawn[family][position] for position in wanted)
-    tasks: list[Task] = []
+    tasks: dict[str, list[Task]] = {}
     for family in sorted(chosen):
         own = [tables[family][position] for position in sorted(chosen[family])]
-        tasks += own[:limit] if draw is None else spread_sample(own, draw, suite_seed)
-    if not tasks:
+        tasks[family] = own[:limit] if draw is None else spread_sample(own, draw, suite_seed)
+    if not any(tasks.values()):
         raise UserError(f"--tasks {selection!r} names no task of the {suite!r} suite")
-    return tasks
+    return {family: own for family, own in tasks.items() if own}

@@ -408,7 +408,7 @@ def make_finished(folder: Path) -> None:
         identity = {"kind": "scripted", "name": model}
         with RunStore(folder / name) as store:
             store.begin(make_manifest(config, chosen.tasks, chosen.specs, prompts, identity).to_json())
-            store.append(made_episode(chosen.tasks[0]))
+            store.append(made_episode(chosen.tasks["babyai"][0]))
         write_summary(folder / name, Timing(wall_s=3.0, sessions=1))
     task = make_task("babyai", 0, suite="open")
     freeze(specs()["babyai"], 3, [Proven(task, Proof(3, "x"))], folder / "suite")

@@ -59,7 +59,7 @@ def test_no_module_of_the_harness_names_an_environment() -> None:
 def test_a_manifest_records_the_packages_that_the_environments_name() -> None:
     spec = replace(specs()["alfworld"], packages=("pytest", "of-no-such-name"))
     config = RunConfig.of(model="oracle", suite="open", output=Path("run"))
-    recorded = make_manifest(config, [], {"alfworld": spec}, {}, {}).sessions[0].packages
+    recorded = make_manifest(config, {}, {"alfworld": spec}, {}, {}).sessions[0].packages
     assert recorded["pytest"] == version("pytest")
     assert recorded["of-no-such-name"] is None
     assert {"aiohttp", "gymnasium", "numpy"} < set(recorded)

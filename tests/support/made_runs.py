@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from evalharness.base.grouping import group_by_key
 from evalharness.config import RunConfig
 from evalharness.envs import specs
 from evalharness.envs.base import Task
@@ -109,7 +110,9 @@ def make_run(
         for i in range(len(listed))
     ]
     own = {family: load_prompt(specs()[family]).sha256 for family in outcomes}
-    manifest = make_manifest(config, tasks, specs(), own | dict(prompts or {}), {"name": name})
+    manifest = make_manifest(
+        config, group_by_key((t.family, t) for t in tasks), specs(), own | dict(prompts or {}), {"name": name}
+    )
     with RunStore(folder) as store:
         store.begin(manifest.to_json())
         for task in tasks:

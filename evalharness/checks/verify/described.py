@@ -84,7 +84,7 @@ def check_description(
     if turns and turns != fewer:
         findings.append(Finding("manifest", "manifest.json, turn_limits", "other ones", turns, fewer))
     findings += _differences("tasks_sha256", identity.tasks_sha256, again.identity.tasks_sha256)
-    tasks, notes = {task.id: task for task in chosen}, tuple(_notes(manifest, specs))
+    tasks, notes = {task.id: task for own in chosen.values() for task in own}, tuple(_notes(manifest, specs))
     return DescriptionCheck(config.selection, config.agent, tasks, tuple(findings), notes)
 
 

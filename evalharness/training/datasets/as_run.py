@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalharness.base.grouping import group_by_key
 from evalharness.base.reading import sha256_of
 from evalharness.config import make_config
 from evalharness.envs import specs
@@ -54,6 +55,7 @@ def write_as_run(path: Path, folder: Path, broken: list[BrokenLine]) -> None:
         _number_repeats(to_episode(each, number, prompts) for number, each in enumerate(conversations))
     )
     tasks = {e.task_id: _make_task(e) for e in sorted(episodes, key=lambda e: e.task_id)}
+    families = group_by_key((task.family, task) for task in tasks.values())
     known = {**specs()}
     for family in {e.family for e in episodes} - known.keys():
         known[family] = _make_spec(family)
@@ -66,7 +68,13 @@ def write_as_run(path: Path, folder: Path, broken: list[BrokenLine]) -> None:
             "samples": max((e.sample + 1 for e in episodes), default=1),
         }
     )
-    manifest = make_manifest(config, list(tasks.values()), known, prompts, _identify(path, conversations))
+    manifest = make_manifest(
+        config,
+        families,
+        known,
+        prompts,
+        _identify(path, conversations),
+    )
     folder.mkdir(parents=True)
     (folder / MANIFEST).write_text(json.dumps(manifest.to_json()), encoding="utf-8")
     with (folder / EPISODES).open("w", encoding="ascii") as file:

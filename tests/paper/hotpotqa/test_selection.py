@@ -20,16 +20,16 @@ SPEC = SPECS["hotpotqa"]
 
 
 def test_a_run_draws_300_questions_and_says_with_which_seed(data: Path) -> None:
-    tasks = select(SPECS, "all", "hotpotqa", data=data)
+    tasks = select(SPECS, "all", "hotpotqa", data=data)["hotpotqa"]
     wanted = sorted(random.Random(233).sample(range(400), 300))
     assert [task.index for task in tasks] == wanted
-    assert select(SPECS, "hotpotqa", "hotpotqa", data=data) == tasks
+    assert select(SPECS, "hotpotqa", "hotpotqa", data=data) == {"hotpotqa": tasks}
     other = select(SPECS, "all", "hotpotqa", data=data, suite_seed=5, questions="10")
-    assert [task.index for task in other] == sorted(random.Random(5).sample(range(400), 10))
-    assert len(select(SPECS, "all", "hotpotqa", data=data, questions="all")) == 400
-    assert select(SPECS, "hotpotqa:0-1", "hotpotqa", data=data) == tasks[:2]
+    assert [task.index for task in other["hotpotqa"]] == sorted(random.Random(5).sample(range(400), 10))
+    assert len(select(SPECS, "all", "hotpotqa", data=data, questions="all")["hotpotqa"]) == 400
+    assert select(SPECS, "hotpotqa:0-1", "hotpotqa", data=data) == {"hotpotqa": tasks[:2]}
     left_out = next(i for i in range(400) if i not in wanted)
-    [task] = select(SPECS, f"hotpotqa/hotpotqa/{left_out:04d}", "hotpotqa", data=data)
+    [task] = select(SPECS, f"hotpotqa/hotpotqa/{left_out:04d}", "hotpotqa", data=data)["hotpotqa"]
     assert task.index == left_out
     config = RunConfig.of(model="oracle", suite="hotpotqa", suite_seed=5, questions="10")
     manifest = make_manifest(config, other, SPECS, {"hotpotqa": "p"}, {}, data)
@@ -43,7 +43,7 @@ def test_all_means_the_416_tasks_and_the_family_is_added_by_name() -> None:
     assert families_of_all(SPECS, "open") == ["alfworld", "babyai", "jericho", "pddl", "sciworld"]
     assert families_of_all(SPECS, "hotpotqa") == ["hotpotqa"]
     added = select({f: SPECS[f] for f in ("hotpotqa", "pddl")}, "all,hotpotqa", "open", data=None, limit=2)
-    assert [task.family for task in added] == ["hotpotqa"] * 2 + ["pddl"] * 2
+    assert {family: len(tasks) for family, tasks in added.items()} == {"hotpotqa": 2, "pddl": 2}
 
 
 @pytest.mark.parametrize(
@@ -76,12 +76,14 @@ def test_the_family_has_seven_turns_unless_the_user_says_otherwise() -> None:
     assert own.agent.turn_limit(SPEC) == 7
     assert own.agent.turn_limit(SPECS["babyai"]) == 30
     assert asked.agent.turn_limit(SPEC) == 30
-    tasks = [SPECS[f].suites.load_tasks("open", None, 0)[0] for f in ("babyai", "hotpotqa")]
+    tasks = {f: SPECS[f].suites.load_tasks("open", None, 0)[:1] for f in ("babyai", "hotpotqa")}
     manifests = [make_manifest(config, tasks, SPECS, {}, {}) for config in (own, asked)]
     assert manifests[0].turn_limits == {"babyai": 30, "hotpotqa": 7}
     assert manifests[1].turn_limits == {"babyai": 30, "hotpotqa": 30}
     assert manifests[0].digest != manifests[1].digest
     assert own.folder() != asked.folder()
     # a run without the family is the same run whether the limit was asked for or not
-    alone = [make_manifest(config, tasks[:1], SPECS, {}, {}).digest for config in (own, asked)]
+    alone = [
+        make_manifest(config, {"babyai": tasks["babyai"]}, SPECS, {}, {}).digest for config in (own, asked)
+    ]
     assert alone[0] == alone[1]

@@ -61,7 +61,7 @@ def test_limits_below_zero_are_not_joined_by_a_dash(tmp_path: Path, look: Callab
     )
     with RunStore(tmp_path / "run") as store:
         store.begin(manifest.to_json())
-        for task in tasks:
+        for task in tasks["babyai"]:
             store.append(made_episode(task))
     page = look(report(tmp_path / "run", tmp_path / "r.html"))
     said = page.locator("span.corrected").first.get_attribute("title") or ""
