@@ -1,7 +1,7 @@
-"""How often do the 95 % intervals hold the truth, and how often do the tests reject equal runs?
+"""Measure how often the 95 % intervals contain the true value, and how often the tests reject equal runs.
 
-The tables of docs/statistics.md: `python benchmarks/coverage.py` (ten minutes); `--simulations 10000`: smaller errors.
-Seeded; the standard error of a coverage near 95 % is 0.5 points with 2,000 simulations, 0.2 with 10,000.
+`python benchmarks/coverage.py` computes the tables of results/coverage/README.md in ten minutes, with a fixed
+seed. The standard error of a coverage near 95 % is 0.5 points with 2,000 simulations, 0.2 with `--simulations 10000`.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ def _find_installed(name: str) -> str:
         return place
     known = names()
     raise UserError(
-        f"--agent {name}: no such agent{nearest(name, known)} (there are {', '.join(known)}); your own: "
+        f"--agent {name}: no such agent{nearest(name, known)} (see: evalharness data agents); your own: "
         "--agent module:Class or --agent FILE.py:Class"
     )
 

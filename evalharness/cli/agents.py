@@ -1,5 +1,8 @@
-"""An agent decides what the model reads at each turn and how its reply is read. Play with one: evalharness run --agent
-NAME --agent-option NAME=VALUE ... Your own: --agent FILE.py:Class. docs/agents.md
+"""List the agents. An agent writes the model's prompt at each turn and
+reads the action in its reply (docs/agents.md).
+
+  evalharness run --agent NAME --agent-option OPTION=VALUE ...
+  evalharness run --agent FILE.py:Class ...      your own agent
 """
 
 from __future__ import annotations

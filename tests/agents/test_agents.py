@@ -80,7 +80,7 @@ def test_window_reads_the_action_in_tags(reply: str, action: str | None, errors:
 
 
 def test_an_agent_or_option_that_there_is_not_is_named_with_what_there_is() -> None:
-    with pytest.raises(UserError, match=r"no such agent.*did you mean 'window'.*there are react, tools, act"):
+    with pytest.raises(UserError, match=r"no such agent.*did you mean 'window'.*evalharness data agents"):
         find_agent("windw")
     with pytest.raises(UserError, match=r"'histry'.*history"):
         find_agent("window", {"histry": "2"})

@@ -15,7 +15,7 @@ NO_FAMILY = "unknown family 'babyia'; did you mean 'babyai'?"
 REFUSED = [
     (
         "data agents windw",
-        "--agent windw: no such agent; did you mean 'window'? (there are react, tools, act, ",
+        "--agent windw: no such agent; did you mean 'window'? (see: evalharness data agents)",
     ),
     ("judge agreement RUN", "agreement needs two raters; see: evalharness judge agreement --help"),
     ("show --behaviour RUN --family babyia", "did you mean 'babyai'?"),

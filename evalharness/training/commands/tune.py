@@ -1,8 +1,10 @@
-"""Train a base model on conversations (`evalharness refine`). Turns with "loss": false stay in the context and are not
-trained. The same command continues from the last checkpoint.
+"""Train a base model on conversations (`evalharness refine`). Turns with
+"loss": false stay in the context and are not trained. The same command
+continues from the last checkpoint.
 
-evalharness tune install once: install trl, peft and datasets evalharness tune --model demo-base --data data.jsonl -o
-tuned/ evalharness run --model tuned/ --suite open
+  evalharness tune install        once: install trl, peft and datasets
+  evalharness tune --model demo-base --data data.jsonl -o tuned/
+  evalharness run --model tuned/ --suite open
 """
 
 from __future__ import annotations
