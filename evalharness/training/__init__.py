@@ -1,1 +1,1 @@
-"""What makes agents better: data sets, tuning, the environments for other trainers."""
+"""Make training data and train models on it."""

@@ -51,7 +51,7 @@ def print_broken_lines(path: Path, broken: list[Any]) -> None:
 
 
 def print_unfit(path: Path, report: Any) -> None:
-    """Print which records and fields of a file in another layout were left out or changed."""
+    """Print which records and fields of a training file were left out or changed while reading it."""
     for line in report.all_lines():
         note(f"{path}: {line}"[:1000])
 
@@ -82,8 +82,7 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def add_exclusion(parser: argparse.ArgumentParser, *, evaluated: bool = True) -> None:
-    """Add options for the tasks that stay out of training data. `evaluated` adds the option that lets in suite seed 0
-    and published suites."""
+    """Add the options that say which tasks to leave out of training data. `evaluated` adds --allow-eval-tasks."""
     argument(
         parser,
         "--exclude-suite-seeds LIST",

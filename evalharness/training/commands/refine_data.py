@@ -86,8 +86,8 @@ def register(commands: Commands) -> None:
 
 
 def _from_runs(args: argparse.Namespace) -> int:
-    """Make training data from good episodes of runs (rejection sampling). A turn without an action, a refused action,
-    or an action without effect is marked as an error and not trained. Episodes of evaluation tasks are left out."""
+    """Make training data from good episodes of runs (rejection sampling). A turn is marked as an error and not trained
+    if it has no action, or if its action was refused or had no effect. Episodes of evaluation tasks are left out."""
     from evalharness.records.store import read_manifest
     from evalharness.training.datasets.conversation import write_data
     from evalharness.training.datasets.from_runs import (
@@ -151,8 +151,9 @@ def _say_excluded(exclusion: Exclusion) -> None:
 
 
 def _read(args: argparse.Namespace) -> int:
-    """Convert others' training data (conversations, prompts with answers, trajectories) to our format. Conversations
-    that cannot be converted and conversations of evaluation tasks are left out and counted."""
+    """Convert training data of other projects (conversations, prompts with answers, trajectories) to the format of
+    evalharness. Conversations that cannot be converted and conversations of evaluation tasks are left out and counted.
+    """
     from evalharness.training.datasets.conversation import write_data
     from evalharness.training.datasets.layouts import ReadReport, hash_files, read_any
 

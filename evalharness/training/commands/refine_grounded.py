@@ -51,8 +51,8 @@ def register(commands: Commands) -> None:
     )
     parser.add_argument(
         "--search", action=argparse.BooleanOptionalAction, default=True,
-        help="agents without privileged information play, if the family has one (default); "
-        "--no-search: the oracle's plan is played",
+        help="an agent without privileged information plays each task, in families that have such an agent (default); "
+        "--no-search: play the oracle's plan",
     )  # fmt: skip
     argument(
         parser,
@@ -127,8 +127,9 @@ def _order(args: argparse.Namespace) -> Order:
 
 
 def _grounded(args: argparse.Namespace) -> int:
-    """Make trajectories with errors and corrections in the real simulators. Tasks come from open suites N, N+1, ...;
-    evaluation tasks are refused. The same command makes the same bytes. docs/grounded-data.md"""
+    """Make trajectories with errors and corrections in the real simulators. The tasks are those of `run --suite open`
+    with suite seeds N, N+1, ...; evaluation tasks are refused. Running the same command again writes an identical file.
+    docs/grounded-data.md"""
     import time
 
     from evalharness.envs import specs
@@ -175,10 +176,9 @@ def _show_grounded(out: Console, manifest: Mapping[str, Any], names: Mapping[str
 
 
 def _correct(args: argparse.Namespace) -> int:
-    """Correct the errors of a model's own runs. After an error the family's teacher (an agent without
-    privileged information) continues and must succeed. The model's turns are not trained. The same command
-    makes the same bytes. docs/grounded-data.md
-    """
+    """Correct the errors of a model's own runs. After an error, a rule-based agent without privileged information
+    continues the episode. The episode is kept if this agent succeeds. Only this agent's turns are trained, not the
+    model's. Running the same command again writes an identical file. docs/grounded-data.md"""
     from evalharness.envs import specs
     from evalharness.models.event_loop import run_to_end
     from evalharness.training.grounded.correction import correct, plan_correction

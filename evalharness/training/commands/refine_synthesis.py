@@ -73,8 +73,9 @@ def _synthesis(args: argparse.Namespace) -> Synthesis:
 
 
 def _scripts(args: argparse.Namespace) -> int:
-    """Write a script for each persona: a world, a goal, and actions with regular expressions. Every script is
-    verified. The same command continues; a larger -n adds personas. docs/refine.md"""
+    """Write a script for each persona: places and objects, a goal, and actions with regular expressions. Every script
+    is verified. Run the same command again to continue after a stop, or with a larger -n to add personas.
+    docs/refine.md"""
     from evalharness.training.synthesis.personas import read_personas
     from evalharness.training.synthesis.synthesis import make_scripts
 
@@ -85,8 +86,9 @@ def _scripts(args: argparse.Namespace) -> int:
 
 
 def _trajectories(args: argparse.Namespace) -> int:
-    """Have a model play Dungeon Master and player in each script of a folder. Every trajectory is verified. Passed
-    trajectories become training data, data.jsonl. The same command continues. docs/refine.md"""
+    """Have a model play Dungeon Master and player in each script of a folder. Every trajectory is verified, and those
+    that pass are written to data.jsonl as training data. Run the same command again to continue after a stop.
+    docs/refine.md"""
     from evalharness.training.synthesis.synthesis import make_trajectories
 
     what = _synthesis(args)

@@ -1,6 +1,6 @@
 """Train a base model on conversations (`evalharness refine`). Turns with
-"loss": false stay in the context and are not trained. The same command
-continues from the last checkpoint.
+"loss": false stay in the context and are not trained. Run the same command
+again to continue from the last checkpoint.
 
   evalharness tune install        once: install trl, peft and datasets
   evalharness tune --model demo-base --data data.jsonl -o tuned/
@@ -91,7 +91,7 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
     argument(how, "--seed N", "seed of the order and of the first adapter weights (default: 0)")
     how.add_argument(
         "--gradient-checkpointing", action=argparse.BooleanOptionalAction,
-        help="use less memory and a third more computation (default: only with --preset paper)",
+        help="recompute activations: less memory, a third slower (default: only with --preset paper)",
     )  # fmt: skip
     argument(
         how,
@@ -212,7 +212,7 @@ def _dry_run(args: argparse.Namespace) -> int:
     if args.gpu_memory is not None and not 0 < args.gpu_memory < 1e6:
         raise UserError("--gpu-memory must be above 0 (in GB)")
     start, settings = find_start(args.model, note), _settings(args)
-    if args.data:  # the memory alone needs no template
+    if args.data:  # only tokenizing needs a chat template
         settings = choose_base_template(settings, start.base, args.preset)
     report = dry_run(
         start.base, args.data or [], start.settings(vars(args), settings),
@@ -278,6 +278,6 @@ def _say_end(out: Any, planned: TrainingPlan, progress: TuningProgress, ended: s
             f"play it with: evalharness run --model {folder}   (or: evalharness checkpoints {folder})"
         )
     else:
-        lines.append("stopped; the same command continues")
+        lines.append("stopped; run the same command again to continue")
     for line in lines:
         print_on(out, line)

@@ -1,1 +1,1 @@
-"""Training data: one format, error marks, the loss mask, mixing, readers and exports."""
+"""The format of training data, with error marks and a loss mask; readers, mixing and exports."""

@@ -1,5 +1,4 @@
-"""Write a data set as a run folder, so that the report can show it. Errors of the data become format errors of the
-run."""
+"""Write a data set as a run folder, so that the report can show it."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 _GENERAL = "general"
 _MOST_VARIANTS = 10_000
-"""The largest variant number of a task that becomes a sample number."""
+"""Variant numbers below this limit are used as sample numbers; a larger number becomes sample 0."""
 
 
 def run_from_file(path: Path, folder: Path) -> list[str]:
@@ -82,15 +81,14 @@ def write_as_run(path: Path, folder: Path, broken: list[BrokenLine]) -> None:
 
 
 def _identify(path: Path, conversations: Sequence[Conversation]) -> dict[str, Any]:
-    """Return what identifies the data set in the manifest. `simulated` is true if a simulator answered every turn:
-    only then does its verdict count."""
+    """Return the manifest's entry that identifies the data set. `simulated` is true if a simulator answered every turn:
+    only then is the success of its conversations verified."""
     simulated = all(isinstance(conversation.metadata.get("valid"), list) for conversation in conversations)
     return {"kind": TRAINING_DATA, "sha256": sha256_of(path), "simulated": simulated}
 
 
 def _number_repeats(episodes: Iterable[Episode]) -> Iterator[Episode]:
-    """Give a second conversation on the same task and variant its own task id. Mixed data sets have such
-    conversations."""
+    """Give later conversations with the same task id and sample number a new task id. Mixed data sets repeat these."""
     seen: set[tuple[str, int]] = set()
     for number, each in enumerate(episodes):
         if (each.task_id, each.sample) in seen:
@@ -111,7 +109,7 @@ def _refuse_play(data: Path | None) -> TextEnv:
 
 
 def _make_spec(family: str) -> EnvSpec:
-    """Return a specification with what a table needs, for a world that no installed family has."""
+    """Return a specification, enough for the report's tables, for a family that is not installed."""
     return EnvSpec(
         family=family,
         title=family,
@@ -123,7 +121,8 @@ def _make_spec(family: str) -> EnvSpec:
 
 
 def to_episode(conversation: Conversation, number: int, prompts: Mapping[str, str]) -> Episode:
-    """Convert a conversation to an episode. Kinds of error become format errors."""
+    """Convert a conversation to an episode. The kinds of error in its turns become format errors of the episode's
+    turns."""
     messages, facts = conversation.messages, conversation.metadata
     first = next((i for i, m in enumerate(messages) if m.role == "assistant"), len(messages))
     family = conversation.world or _GENERAL
@@ -190,7 +189,7 @@ def _read_validity(valid: Any, index: int) -> bool:
 
 
 def _make_task_id(conversation: Conversation, family: str, number: int) -> str:
-    """Return an id of three parts, in which the suite names its seed."""
+    """Return a task id: `babyai/open-100/017` for suite seed 100, or `FAMILY/SOURCE/NUMBER` if the seed is unknown."""
     task, seed = conversation.metadata.get("task_id"), conversation.metadata.get("suite_seed")
     if isinstance(task, str) and task.count("/") == 2 and isinstance(seed, int):
         return f"{family}/open-{seed}/{task.rpartition('/')[2]}"

@@ -1,7 +1,7 @@
 """Read the steps of a document in Harbor's agent trajectory interchange format (ATIF) as messages.
 
-`results.exports.atif` writes a turn as two steps: the reply, and the call of the tool `act`. Other programs write both
-in one step. An observation belongs to the call of its step.
+`results.exports.atif` writes a turn as two steps: a step with the reply, and a step that calls the tool `act`. Other
+programs write the reply and the call in one step. An observation answers the call in the same step.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def read_steps(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _read_action(calls: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return the action of the only call; None for a reply without an action."""
+    """Return the action of a step's tool call; None if the call has no action."""
     if len(calls) > 1:
         raise UnfitError("a step calls several tools")
     name, arguments = calls[0].get("function_name"), calls[0].get("arguments")

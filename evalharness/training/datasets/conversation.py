@@ -1,7 +1,7 @@
-"""The one format of training data: a line for each conversation, with the trained turns and the errors marked.
+"""Read and write training data: a JSON line for each conversation, which marks errors and the turns to train on.
 
-A data set is a file of JSON lines with a manifest beside it (`data.jsonl`, `data.manifest.json`). The file is ASCII: a
-model's text is escaped, so NUL, lone surrogates and direction marks are kept and reach no terminal.
+A data set is a file of JSON lines with a manifest beside it (`data.jsonl`, `data.manifest.json`). The file is ASCII
+with JSON escapes. So control characters in a model's text are kept, and cannot act on a terminal that shows the file.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class MarkedMessage:
     role: Role
     content: str
     loss: StrictBool | None = None
-    """Whether an assistant's message is trained (None: yes). None on all other messages."""
+    """Whether the assistant's message counts in the training loss (None: yes). None on all other messages."""
     error: tuple[str, ...] = ()
     """Kinds of error in an assistant's turn (`parameter`, `place`, `logic`, ...); empty if the turn is right."""
     refine: StrictBool = False
-    """Whether the turn is the first right one after a sequence of errors."""
+    """Whether the turn corrects errors: it is the first turn without an error after a sequence of errors."""
 
     @property
     def trained(self) -> bool:
@@ -68,7 +68,7 @@ class MarkedMessage:
 
 @dataclass(frozen=True)
 class Conversation:
-    """One conversation. `metadata` is JSON data and must not be changed."""
+    """A conversation to train on. `metadata` is JSON data and must not be changed."""
 
     id: str
     """The conversation's name in its data set: `grounded/babyai/open-100/017/0`."""
@@ -76,7 +76,7 @@ class Conversation:
     """The origin of the conversation: `grounded`, `from-runs`, `trajectories`, `general`, or a name that the user
     chose."""
     world: str
-    """The environment's family, or the persona's world; empty for general conversations."""
+    """The environment's family, or `script` if a model played a script; empty for general conversations."""
     task_hash: Annotated[str | None, Field(default=None)]
     """Content hash of the played task; None if there is no task."""
     messages: Annotated[tuple[MarkedMessage, ...], Field(min_length=1)]
@@ -160,7 +160,7 @@ def describe_empty(path: Path, broken: list[BrokenLine]) -> UserError:
 
 
 def describe_broken(path: Path, broken: list[BrokenLine], most: int = 3) -> list[str]:
-    """Return messages: the number of broken lines, and the first `most` of these lines; none if no line is broken."""
+    """Return messages with the number of broken lines and the first `most` broken lines. Empty if no line is broken."""
     if not broken:
         return []
     lines = [f"{path}: {len(broken):,} broken line{'s' * (len(broken) != 1)} left out"]
@@ -171,7 +171,7 @@ def describe_broken(path: Path, broken: list[BrokenLine], most: int = 3) -> list
 
 
 class JsonCounts:
-    """Counts that are stored as JSON: the public fields, with counters sorted by name."""
+    """Counts with a method that returns the public fields as JSON, with counters sorted by name."""
 
     def to_json(self) -> dict[str, Any]:
         return {name: _sort_counts(value) for name, value in vars(self).items() if not name.startswith("_")}
@@ -187,12 +187,12 @@ def _sort_counts(value: object) -> object:
 class Counts(JsonCounts):
     """The counts of a data set, made while the data set is written."""
 
-    samples: int = 0  # number of conversations, under the key in manifests
+    samples: int = 0  # number of conversations; manifests use this name
     messages: int = 0
     player_turns: int = 0
     trained_turns: int = 0
     trained_characters: int = 0
-    """Characters of the trained turns. Data sets with equally many conversations can differ in it."""
+    """Characters of the trained turns: a measure of size, because conversations differ in length."""
     error_turns: int = 0
     refine_turns: int = 0
     errors: Counter[str] = field(default_factory=Counter)
@@ -215,15 +215,15 @@ class Counts(JsonCounts):
 
 
 def manifest_path(path: Path) -> Path:
-    """`data.jsonl` -> `data.manifest.json`."""
+    """Return the manifest's path for a data set: `data.jsonl` -> `data.manifest.json`."""
     return path.with_name(f"{path.stem}.manifest.json")
 
 
 def write_data(path: Path, conversations: Iterable[Conversation], made: Mapping[str, Any]) -> dict[str, Any]:
-    """Write a data set and its manifest; after a failure neither is there. Return the manifest.
+    """Write a data set and its manifest, or neither file if writing fails. Return the manifest.
 
-    `made` describes how the data set was made (command, seeds, hashes, refusals). It holds no time and no
-    machine, so that the same call writes the same bytes.
+    `made` describes how the data set was made (command, seeds, hashes, refusals). It contains no time and no machine
+    name, so that equal calls write identical files.
     """
     counts, digest = Counts(), hashlib.sha256()
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -253,7 +253,7 @@ def write_data(path: Path, conversations: Iterable[Conversation], made: Mapping[
         raise UserError(f"cannot write {path}: {error.strerror}") from None
     finally:
         for left in (part, beside):
-            with suppress(OSError):  # a read-only file system refuses this, too
+            with suppress(OSError):  # on a read-only file system, unlink fails as well
                 left.unlink()
     return manifest
 

@@ -1,4 +1,4 @@
-"""Write a data set in the format of another trainer, with the trainer's configuration and counts."""
+"""Write a data set in the format of a training library, with a configuration file for this library and counts."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Read the messages of one record of somebody else's training data (the layouts of docs/data-formats.md).
+"""Read the messages of one record of other projects' training data (layouts: docs/data-formats.md).
 
-A field that changes what is said or trained is read, or the record is refused with a reason that names the field.
+If a field changes the messages or the turns to train on and this module does not read the field, it refuses the record
+with a reason that names the field.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ _UNREADABLE = (
     "tools", "functions", "tool_definitions", "tool_calls", "function_call",
     "chosen", "rejected", "preferred_output", "non_preferred_output", "history",
 )  # fmt: skip
-"""Fields that change what is said or trained, and that this module does not read."""
+"""Fields that change the messages or the turns to train on. This module does not read them and refuses their records.
+"""
 _VERDICTS = ("label", "kto_tag", "success", "successful", "is_success", "task_success", "succeeded", "resolved",
              "is_resolved", "passed", "correct", "is_correct", "accepted", "desirable", "solved", "is_solved", "won",
              "valid", "is_valid", "good", "is_good")  # fmt: skip
@@ -52,22 +54,22 @@ _NO = ("false", "no", "bad", "fail", "failed", "failure", "incorrect", "wrong", 
        "unsuccessful", "unresolved", "unsolved", "invalid", "error", "timeout", "max_steps")  # fmt: skip
 _NO_TEXT = f"a message has no text (looked for: {', '.join(_TEXTS)})"
 _READ_OF_MESSAGES = frozenset((*_TEXTS, *_NAMES, *_REASONING, *_STEP, "turn", "step_id"))
-"""Fields of messages that this module reads, or that only number the message."""
+"""Message fields that `list_unread_fields` does not report: they are read, or they only number the message."""
 
 
 class SpokenText(NamedTuple):
-    """The text of one speaker: a message, or one half of a message that holds an action and its answer."""
+    """The text of one speaker. A message that holds an action and the environment's answer gives two texts."""
 
     role: Role
     text: str
     marks: Fields = MappingProxyType({})
-    """The message's fields, in which `marks` looks for masks and marks."""
+    """The message's fields; the module `marks` reads loss masks and error marks from them."""
     observed: bool = False
     """Whether the text is an observation of the environment."""
 
 
 def list_messages(record: object) -> list[Any]:
-    """Return the record's list of messages, unread; empty if the record has none."""
+    """Return the record's list of messages without checking them; empty if the record has no such list."""
     if isinstance(record, list):
         return record
     try:
@@ -77,7 +79,7 @@ def list_messages(record: object) -> list[Any]:
 
 
 def _find_list(record: Fields) -> tuple[str, list[Any]]:
-    """Return the field's name and the messages in it; the field may hold the list as JSON text."""
+    """Return the name of the field with the messages, and the messages. The field may hold their list as JSON text."""
     for key in _LISTS:
         value = record.get(key)
         if isinstance(value, str) and value.lstrip().startswith("["):
@@ -88,7 +90,7 @@ def _find_list(record: Fields) -> tuple[str, list[Any]]:
 
 
 def _read_speaker(message: Fields) -> str:
-    """Return the speaker that the message names; without a name, the speaker follows from a step's fields."""
+    """Return the speaker that the message names, or the speaker that its fields imply: "agent" for an action."""
     named = next((message[key] for key in _NAMES if isinstance(message.get(key), str)), None)
     if named is None:
         step = {str(key).lower() for key in message}
@@ -107,8 +109,8 @@ def read_role(message: Fields) -> Role:
 
 
 def read_messages(record: Fields, read: set[str]) -> list[Fields]:
-    """Return the record's messages with an answer that stands beside them. Adds the names of the fields read to
-    `read`. Raises UnfitError, also for a record that calls itself a bad example."""
+    """Return the record's messages, with the answer if a field of its own holds the answer. Adds the names of the
+    fields used to `read`. Raises UnfitError, also if the record is marked as a bad example."""
     _refuse_unreadable(record)
     _refuse_bad(record)
     name, listed = _find_list(record)
@@ -159,7 +161,7 @@ def _as_objects(listed: Sequence[Any]) -> list[Fields]:
 
 
 def _first(fields: Fields, names: Sequence[str]) -> Any:
-    """Return the value of the first of `names` that has one; None if none has."""
+    """Return the first value in `fields` under one of `names` that is not None; None if all are."""
     return next((fields[key] for key in names if fields.get(key) is not None), None)
 
 
@@ -174,7 +176,7 @@ def _refuse_unreadable(fields: Fields) -> None:
 
 
 def flatten(fields: Fields, before: str = "", room: int = 4) -> Iterator[tuple[str, Any]]:
-    """Yield (dotted name, value) of each field; the fields of an object replace the object."""
+    """Yield (dotted name, value) of each field; a nested object gives the fields in it, up to `room` levels."""
     for key, value in fields.items():
         if isinstance(value, Mapping) and value and room:
             yield from flatten(value, f"{before}{key}.", room - 1)
@@ -183,9 +185,9 @@ def flatten(fields: Fields, before: str = "", room: int = 4) -> Iterator[tuple[s
 
 
 def _refuse_bad(record: Fields) -> None:
-    """Raise UnfitError for a record whose own fields say failure, undesired answer, or not to be trained."""
+    """Raise UnfitError if a field of the record says that it failed, is undesirable, or must not be trained on."""
     fields = {key: value for key, value in record.items() if key not in _LISTS}
-    for key in _ABOUT:  # parquet files hold these fields as JSON text
+    for key in _ABOUT:  # parquet files hold the fields of `_ABOUT` as JSON text
         if isinstance(value := fields.get(key), str) and value.lstrip().startswith("{"):
             fields[key] = parse_json(value)
     for name, value in flatten(fields):
@@ -212,18 +214,18 @@ def _refuse_bad(record: Fields) -> None:
 _ABOUT = ("metadata", "meta", "info", "extra_info")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _WHOLE = re.compile(r"\.(?:value|total|overall|final|mean)$", re.IGNORECASE)
-"""`reward.total` is read like `reward`."""
+"""Suffix that is removed from a field's name, so that `reward.total` is read like `reward`."""
 
 
 def says_no(value: object) -> bool:
-    """Return whether the value is a word of `_NO`, 0 or less, or a list of nothing else."""
+    """Return whether the value is a word of `_NO`, a number of 0 or less, or a list of only such values."""
     if isinstance(value, str) and value.strip().lower() in _NO:
         return True
     return _is_no_reward(value)
 
 
 def _is_no_reward(value: object) -> bool:
-    """Return whether the value is 0 or less (a number or its text), or a list of nothing else."""
+    """Return whether the value is 0 or less (as a number or text), or a list for which `says_no` is true everywhere."""
     if isinstance(value, list):
         return bool(value) and all(map(says_no, value))
     if isinstance(value, str):
@@ -250,7 +252,7 @@ def _read_prompt(record: Fields, read: set[str]) -> list[Fields]:
 
 
 def _read_answer(record: Fields, read: set[str]) -> list[Fields]:
-    """Return the messages of the answer that stands in a field of its own; empty if there is none."""
+    """Return the messages of the answer field (`completion`, `response`, ...); empty without such a field."""
     answers = [key for key in _ANSWERS if record.get(key)]
     if len(answers) > 1:
         raise UnfitError(f"it has several answers: {', '.join(answers)}")
@@ -269,7 +271,7 @@ def _read_answer(record: Fields, read: set[str]) -> list[Fields]:
 
 
 def list_unread_fields(message: Fields) -> list[str]:
-    """Return the names of fields that `read_texts` does not read: a second text or the environment's thoughts."""
+    """Return the names of fields that `read_texts` ignores, such as a second text or a thought of the environment."""
     used = [next((key for key in keys if message.get(key) is not None), "") for keys in (_TEXTS, _NAMES)]
     inner = () if read_role(message) == "assistant" else (*_REASONING, "thought")
     return [
@@ -282,7 +284,7 @@ def list_unread_fields(message: Fields) -> list[str]:
 
 
 def _split_message(message: Fields) -> Iterator[SpokenText]:
-    """Yield what the speaker says and, if the same message holds it, what the environment answers."""
+    """Yield the speaker's text and, if the message also holds the environment's answer, that answer."""
     _refuse_unreadable(message)
     role = read_role(message)
     step = {str(key).lower(): value for key, value in message.items() if str(key).lower() in _STEP}
@@ -324,7 +326,7 @@ _LABEL = re.compile(r"\s*(?:thought|action)\s*:\s*", re.IGNORECASE)
 
 
 def _write_reply(text: str, thought: object, reasoning: str, action: str | None) -> str:
-    """Return the assistant's text with the thought, reasoning and action that stand in fields of their own."""
+    """Return the assistant's text, completed by the thought, reasoning and action from the message's other fields."""
     if isinstance(thought, str) and thought.strip() and thought.strip() not in text:
         text = f"Thought: {_LABEL.sub('', thought, count=1).strip()}\n{text}".rstrip()
     if action is not None:

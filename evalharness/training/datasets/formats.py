@@ -1,6 +1,6 @@
-"""Convert conversations to the formats of other trainers, with the trained turns marked.
+"""Convert conversations to the formats of training libraries, which mark the turns to train on.
 
-How each trainer leaves a turn out of the loss, from the source of its package (November 2026):
+This switch excludes a turn from the loss, according to each library's source code (November 2026):
 
 | format | trainer | switch |
 |---|---|---|
@@ -35,7 +35,7 @@ def messages(conversation: Conversation) -> dict[str, Any]:
 
 
 def sharegpt(conversation: Conversation) -> dict[str, Any]:
-    """Return a ShareGPT record. Every message has `loss`, because the trainer looks for it on each message."""
+    """Return a ShareGPT record. Every message has `loss`, because Axolotl reads the field on each message."""
     return {
         "id": conversation.id,
         "conversations": [
@@ -76,11 +76,11 @@ def trim(conversation: Conversation) -> Conversation:
 def select_trainable(
     data: Iterable[Conversation], mode: Mode, left_out: Counter[str]
 ) -> Iterator[Conversation]:
-    """Yield the conversations as `mode` trains them, up to the last trained turn. Conversations without a
-    trained turn are counted by reason.
+    """Yield each conversation with the turns marked that `mode` trains, up to the assistant's last message.
+    Conversations without a trained turn are left out and counted by reason.
 
-    Raises UserError if no conversation is left, or if `mode` trains the same turns as `full` in all of them:
-    then the data has no marks, and two trainings of an ablation would be equal.
+    Raises UserError if no conversation is left, or if another mode trains the same turns as `full` in every
+    conversation: the data then has no error marks, and the ablation would compare two equal trainings.
     """
     read = same = trained = 0
     for each in data:
@@ -154,8 +154,8 @@ dist_config:
   name: fsdp2
 output_dir: ./tuned
 """
-"""The settings of `_AXOLOTL` without a schedule: the v1 engine of 0.9.5 has a constant learning rate, and only chatml
-or its own templates."""
+"""The settings of `_AXOLOTL`, except for learning rate and template: LLaMA-Factory's v1 engine (0.9.5) has only a
+constant learning rate, and only its own templates, such as chatml."""
 
 _SWIFT = """\
 # AgentRefine, appendix B

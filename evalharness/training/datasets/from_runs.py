@@ -22,7 +22,7 @@ _KEEP = re.compile(r"progress\s*>=\s*([01](?:\.\d+)?|\.\d+)")
 SAMPLES = "samples"
 """The folder with the run of the samples, in the folder of a Best-of-N study."""
 _CHATS = ("react", "act")
-"""Agents whose episode is one chat of texts, as in training data."""
+"""Agents whose episode is a single chat, as training data requires."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def parse_keep(text: str) -> Keep:
 
 @dataclass
 class Tally(JsonCounts):
-    """Number of kept episodes of all runs, and of others by reason."""
+    """The number of kept episodes, and the number of left-out episodes by reason, over all runs."""
 
     episodes: int = 0
     kept: int = 0
@@ -58,8 +58,7 @@ class Tally(JsonCounts):
 
 
 def find_run_folder(path: Path) -> Path:
-    """Return the run's folder, or the folder of the samples for a Best-of-N study. Raises UserError if there is no
-    run."""
+    """Return the run's folder; for a Best-of-N study, its folder `samples`. Raises UserError if there is no run."""
     if not (path / MANIFEST).exists() and (path / SAMPLES / MANIFEST).exists():
         return path / SAMPLES
     read_manifest(path)
@@ -71,8 +70,8 @@ def read_good_conversations(
 ) -> Iterator[Conversation]:
     """Yield the kept episodes as conversations, in the order of runs, tasks and samples.
 
-    `per_task` keeps only the shortest episodes of a task. `exclusion` refuses episodes of tasks that models
-    are evaluated on, also under other names: a model trained on a task cannot be evaluated on it.
+    `per_task` is the most episodes of a task; the shortest are kept. `exclusion` refuses episodes of evaluation tasks,
+    also of tasks that only differ from them by names: a model trained on a task cannot be evaluated on it.
     """
     tasks = PlayedTasks(exclusion.data)
     for number, path in enumerate(runs, 1):

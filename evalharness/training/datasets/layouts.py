@@ -1,6 +1,6 @@
-"""Read training data in others' layouts from JSON lines, JSON or parquet (also .gz, or a folder of such files).
+"""Read training data in the layouts of other projects: JSON lines, JSON or parquet (also .gz, or a folder of files).
 
-A record that cannot be read is left out and counted by reason; nothing is guessed.
+A record that cannot be read with certainty is left out and counted by reason.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ReadReport:
 
     reasons: Counter[str] = field(default_factory=Counter)
     first: dict[str, list[int]] = field(default_factory=dict)
-    """Reason -> numbers of the first records with it, from 1."""
+    """Reason -> numbers of the first records left out for this reason, from 1."""
     fields: Counter[str] = field(default_factory=Counter)
     """Names of the record's fields -> number of records."""
     unread: Counter[str] = field(default_factory=Counter)
@@ -45,15 +45,15 @@ class ReadReport:
     unread_of_messages: Counter[str] = field(default_factory=Counter)
     """Names of message fields that the data set leaves out -> number of messages."""
     shares: int = 0
-    """Trained turns whose weight is neither 0 nor 1."""
+    """Trained turns whose loss weight is neither 0 nor 1; they are trained with weight 1."""
     no_numbers: int = 0
     """Values that are NaN, infinite, or too large for a float."""
     has_marks: bool = False
-    """Whether any conversation of the data marks errors. If so, masked turns of the others are not taken as errors."""
+    """Whether any conversation of the data marks errors. If so, a masked turn is never taken as an error."""
     masked_errors: int = 0
-    """Masked turns that were marked as errors."""
+    """Turns excluded from the loss (masked) that were marked as errors."""
     masked_alone: int = 0
-    """Masked turns of conversations without marks that were not marked as errors."""
+    """Turns excluded from the loss, in conversations without error marks, that were not marked as errors."""
     masked_refinements: int = 0
     """Trained turns that were marked as corrections, because they follow masked errors."""
     order: OrderCheck = field(default_factory=OrderCheck)
@@ -93,7 +93,7 @@ class ReadReport:
         return lines
 
     def list_masked(self) -> list[str]:
-        """Return messages about masked turns: how many were marked as errors, and why others were not."""
+        """Return messages about masked turns: how many were marked as errors, and why other masked turns were not."""
         errors, corrections, alone = self.masked_errors, self.masked_refinements, self.masked_alone
         lines = []
         if errors:
@@ -124,11 +124,11 @@ def _s(count: int) -> str:
 
 
 def read_any(path: Path, report: ReadReport, source: str = "general") -> Iterator[Conversation]:
-    """Yield the conversations of a file in any known layout, our own included. Raises UserError if the file cannot be
-    read."""
-    # Search the whole file: if some conversations mark errors, the masks of the others mean something else.
+    """Yield the conversations of a file in any known layout, also that of `write_data`. Raises UserError if the file
+    cannot be read."""
+    # Search the whole file first: a mask is taken as an error only if no conversation marks errors.
     report.has_marks = any(marks.has_marks(record) for record in _read_records(path, report))
-    report.no_numbers = 0  # the second reading counts them again
+    report.no_numbers = 0  # counted in the first reading, and again in the second
     for number, record in enumerate(_read_records(path, report), 1):
         if isinstance(record, UnfitError):
             report.add(number, str(record))
@@ -148,7 +148,7 @@ _OURS_OF_MESSAGES = {"role", "content", "loss", "error", "refine"}
 
 
 def to_conversation(record: object, name: str, source: str, report: ReadReport | None = None) -> Conversation:
-    """Convert one record. Raises UnfitError."""
+    """Convert one record to a conversation. Raises UnfitError."""
     report = ReadReport() if report is None else report
     if isinstance(record, list):
         record = {"messages": record}
@@ -178,8 +178,8 @@ def to_conversation(record: object, name: str, source: str, report: ReadReport |
 
 
 def _read_own(record: dict[str, Any]) -> Conversation:
-    """Return the conversation of a record in our own layout. Raises UnfitError, also if the record has further fields
-    that would be lost."""
+    """Return the conversation of a record in the layout of `write_data`. Raises UnfitError, also if the record has
+    unknown fields, because these would be lost."""
     conversation = Conversation.from_json(record)
     more = record.keys() - _OURS | {
         key for message in record["messages"] for key in message.keys() - _OURS_OF_MESSAGES
@@ -217,7 +217,7 @@ _EMPTY: tuple[object, ...] = (None, "", [], {})
 
 
 def _keep_metadata(record: Mapping[str, Any], read: set[str], report: ReadReport) -> dict[str, Any]:
-    """Return short values by their own names, for the user to filter by. Counts the names of the values left out."""
+    """Return the short values of unused fields, so that users can filter by them. Counts the names of longer values."""
     metadata: dict[str, Any] = {}
     paths: set[str] = set()
     left = {key: value for key, value in record.items() if key not in read}
@@ -312,7 +312,7 @@ def _parse_whole(path: Path, odd: Odd) -> Any:
 
 
 def _parse_document(path: Path, odd: Odd) -> Any:
-    """Return the file as one object; None if it holds something else."""
+    """Return the file parsed as one JSON document; None if it is not valid JSON."""
     try:
         return _parse_whole(path, odd)
     except UnfitError:

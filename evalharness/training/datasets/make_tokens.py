@@ -1,18 +1,18 @@
-"""Convert conversations to token ids and mark the trained tokens. The server environment's Python runs this
-file, which therefore imports nothing of this package.
+"""Convert conversations to token ids and mark the trained tokens. The Python of the model server's environment runs
+this file, so it imports nothing of this package.
 
 python -I make_tokens.py MODEL IN OUT MAX_LENGTH [TEMPLATE]      (MAX_LENGTH 0: no limit)
 
 TEMPLATE is a file with a chat template that replaces the model's own.
 
-IN has a line for each conversation, `{"id", "messages": [{"role", "content", "loss"}]}`. OUT gets a line for
-each: `{"id", "input_ids", "spans": [[first token, token after the last], ...], "cut": turns beyond the limit,
-"ended": spans that end with an end-of-turn token, "end_ids": those tokens, "special_texts": {special token in
-a text: times}}` or `{"id", "refused": reason}`.
+IN has a line for each conversation, `{"id", "messages": [{"role", "content", "loss"}]}`. OUT gets a line for each
+conversation: `{"id", "input_ids", "spans": [[first token, token after the last], ...], "cut": turns beyond the limit,
+"ended": spans that end with an end-of-turn token, "end_ids": those tokens, "special_texts": {special token in a text:
+times}}` or `{"id", "refused": reason}`.
 
-A conversation is rendered as a whole, and its turns are found in the text by their content: rendered message
-by message, Qwen3's template gives other tokens than in use. The end-of-turn token of a trained turn is
-trained. Special tokens in a message's content are encoded as text.
+A whole conversation is rendered, and its turns are found in the text by their content. Rendering message by message
+would be wrong: Qwen3's template then gives other tokens than at inference. The end-of-turn token of a trained turn is
+trained, too. A special token in a message's content is encoded as ordinary text.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _TURN_ENDS = (
     "<|im_end|>", "<|eot_id|>", "<|eot|>", "<end_of_turn>", "<|end|>", "<|end_of_turn|>", "</s>", "<|endoftext|>",
     "<|return|>",
 )  # fmt: skip
-"""End-of-turn tokens of common templates, besides those that the model's files name."""
+"""End-of-turn tokens of common templates. `end_ids` adds those that the model's files name."""
 
 
 _PROBE = "[[evalharness]]"
 _APART = "\ufdd0\ufdd1"
-"""Put inside a special token that stands in a text, so that the tokenizer does not recognise it; the normalizer
-removes it. Texts cannot contain it: Unicode has no characters for these numbers."""
+"""Inserted into a special token in a message's text, so that the tokenizer does not recognise the special token. The
+normalizer removes it. Messages do not contain it: Unicode reserves these two numbers as noncharacters."""
 _NO_TOKENS = re.compile("(?!)")
 
 Render = Callable[[list[dict[str, str]]], str]
@@ -50,17 +50,16 @@ class NotTokenizedError(Exception):
 def find_contents(text: str, contents: Sequence[str], gaps: Sequence[str]) -> list[tuple[int, int]]:
     """Return (start, end) of each message's content in the rendered text, in order.
 
-    `gaps` are the template's texts around the contents, taken from a rendering of other contents. They
-    distinguish a reply "a" from the letter in "assistant". If the template's text depends on the content, a
-    long content is searched for. Templates strip contents, so the stripped content is tried, too.
+    `gaps` are the template's texts between the contents, taken from a rendering of other contents. With them, a reply
+    "a" is not confused with the letter in "assistant". If a gap differs in this rendering, a content of 20 characters
+    or more is searched for instead. Some templates strip contents, so the stripped content is tried, too.
     """
     spans = []
     cursor = 0
     for number, content in enumerate(contents):
         gap, after = gaps[number : number + 2]
         start = cursor + len(gap)
-        # Compare with the gap after it: a blank of the template could be taken for the content's last
-        # character.
+        # Compare the following gap, too: otherwise a blank of the template could count as part of the content.
         forms = (form for form in (content, content.strip()) if text.startswith(gap + form + after, cursor))
         form = next(forms, None)
         if form is None:
@@ -108,10 +107,10 @@ def find_token_spans(
     turns: Sequence[tuple[int, int, int]],
     ends: frozenset[int],
 ) -> list[tuple[int, int]]:
-    """Return (first token, token after the last) of each turn, with its end-of-turn token if it has one.
+    """Return (first token, token after the last) of each turn; an end-of-turn token is part of its turn.
 
-    `turns` are (start, end of the content, start of the next content) in the text. A token belongs to the
-    turn in which it ends: SentencePiece's tokens begin with the blank before a word.
+    `turns` are (start, end of the content, start of the next content) in the text. A token belongs to the turn in which
+    it ends, because a SentencePiece token begins with the blank before a word.
     """
     spans = []
     at = 0
@@ -134,19 +133,19 @@ def find_token_spans(
 
 
 def find_reply_start(text: str, start: int, prompt_end: str) -> int:
-    """Return the position at which the model begins to write a reply whose content begins at `start`.
+    """Return the position at which the model's generation of a reply begins; the reply's content begins at `start`.
 
-    Blanks before the content are the model's own unless the prompt ends with them (`prompt_end`). Mistral's
-    prompt ends with "[/INST]", and the model writes " Thought" as one token.
+    The model generates the blanks before the content, except those at the end of the prompt (`prompt_end`): Mistral's
+    prompt ends with "[/INST]", and the model generates " Thought" as one token.
     """
     blanks = start - len(text[:start].rstrip(" "))
     return start - max(0, blanks - (len(prompt_end) - len(prompt_end.rstrip(" "))))
 
 
 def encode_turns(text: str, begins: Sequence[int], encode: Encode) -> tuple[list[int], list[tuple[int, int]]]:
-    """Return the tokens and offsets of the whole text. If a token would join the end of a prompt and the reply (two
-    newlines and a third), the text is cut there: in use, the prompt's tokens are fixed before the reply's first token.
-    """
+    """Return the tokens and offsets of the whole text, with no token across the boundary of prompt and reply. Such a
+    token (two newlines of the prompt and one of the reply) cannot occur at inference, so the text is split at the
+    boundary and each part is tokenized."""
     ids, offsets = encode(text)
     inside = set(begins)
     cuts = sorted(
@@ -182,8 +181,8 @@ def convert(
     prompt_end: str = "",
     special: re.Pattern[str] = _NO_TOKENS,
 ) -> dict[str, Any]:
-    """Return the tokens of one conversation. `prompt_end` is the end of the prompt in use; `special` finds special
-    tokens in texts, which are encoded as text. Raises NotTokenizedError."""
+    """Return the tokens of one conversation. `prompt_end` is the text with which a prompt ends at inference. `special`
+    finds the special tokens in a message's text. Raises NotTokenizedError."""
     special_texts: Counter[str] = Counter()
 
     def set_apart(match: re.Match[str]) -> str:
@@ -290,8 +289,8 @@ def main(model: Path, source: Path, target: Path, max_length: int, template: Pat
 
 
 def set_special_apart(tokenizer: Any) -> tuple[re.Pattern[str], frozenset[int]]:
-    """Make the tokenizer remove `_APART`. Return a pattern that finds each special token's first letter, and their
-    ids."""
+    """Make the tokenizer remove `_APART`. Return a pattern that finds the first letter of each special token, and the
+    ids of the special tokens."""
     from tokenizers import normalizers  # type: ignore[import-not-found, unused-ignore]
 
     tokens = {
@@ -306,8 +305,8 @@ def set_special_apart(tokenizer: Any) -> tuple[re.Pattern[str], frozenset[int]]:
 
 
 def find_required_end(text: str, encode: Encode, known: frozenset[int]) -> int:
-    """Return the token that ends the reply `_PROBE` in the last message of `text`. Exits if the vocabulary lacks the
-    template's end of a turn."""
+    """Return the end-of-turn token after the reply `_PROBE` in `text`. Exits if the template ends a turn with a text
+    that is no token of the vocabulary."""
     end = text.rindex(_PROBE) + len(_PROBE)
     ids, offsets = encode(text)
     for token, (start, _) in zip(ids, offsets):  # noqa: B905  (Python 3.9 runs this, too)
@@ -332,8 +331,8 @@ def end_ids(tokenizer: Any, model: Path) -> set[int]:
 
 
 if __name__ == "__main__":
-    # transformers imports torch if it is installed: two of three seconds, and no tokenizer needs it.
+    # Keep transformers from importing torch: the import takes two of three seconds, and tokenizers do not need torch.
     sys.modules["torch"] = None  # type: ignore[assignment]
-    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")  # no warning about the missing torch
+    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")  # do not warn that torch is missing
     template_path = Path(sys.argv[5]) if len(sys.argv) > 5 else None
     main(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]), template_path)

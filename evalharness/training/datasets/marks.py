@@ -1,6 +1,7 @@
-"""Read masks (which turns are trained) and marks (which turns are errors or corrections) of others' data.
+"""Read loss masks and error marks from other projects' data. A mask says whether a turn is trained; a mark says whether
+it is an error or a correction.
 
-In data with masks and no marks, `_errors_by_mask` derives the marks from the masks.
+If data has masks but no marks, `_errors_by_mask` derives error marks from the masks.
 """
 
 from __future__ import annotations
@@ -19,24 +20,24 @@ _LOSSES = ("loss", "train", "weight", "loss_weight", "training", "loss_mask", "l
            "is_trained", "is_train", "train_on", "train_on_turn")  # fmt: skip
 _ERRORS = ("error", "errors")
 _ERROR_FLAGS = ("parameter_error", "place_error", "logic_error")
-"""Flags of AgentRefine's Dungeon Master, about the player's turn before its own."""
+"""Flags in the turns of AgentRefine's Dungeon Master (the simulator) about the player's previous turn."""
 _VERDICTS = ("label", "correct", "is_correct", "valid", "is_valid")
-"""Fields of a turn that mark an error if they say no. `success` and `reward` are not among them: they are 0 on most
-turns."""
+"""Fields of a turn that mark an error if their value is negative. `success` and `reward` are not among these fields,
+because they are 0 on most turns."""
 _MARKS = (*_ERRORS, *_ERROR_FLAGS, *_VERDICTS, "refine")
 READ_OF_MESSAGES = frozenset((*_LOSSES, *_MARKS))
-"""Fields of messages that this module reads."""
+"""Message fields that this module reads."""
 MASKED, UNNAMED = "masked", "unnamed"
-"""Kinds of error: `masked` follows from a mask alone, `unnamed` from a mark without a name."""
+"""Kinds of error: `masked` for an error derived from a loss mask, `unnamed` for a mark that names no kind."""
 _ACT = re.compile(r"^[ \t>*_#`\-]*act[ \t]*[*_`]*:", re.IGNORECASE | re.MULTILINE)
-"""The label that AgentInstruct puts before an action. A run does not accept it."""
+"""The label `Act:` that AgentInstruct puts before an action. Agents in a run must write `Action:`."""
 
 
 def spread_lists(
     record: Mapping[str, Any], raw: Sequence[Mapping[str, Any]], read: set[str]
 ) -> list[dict[str, Any]]:
-    """Return the messages with the masks and marks that the record holds as lists. A list has a value for each message
-    or for each assistant's message."""
+    """Return the messages, with the values of the record's mask and mark lists added to them. A list has one value for
+    each message, or one for each assistant's message."""
     messages = [dict(message) for message in raw]
     own = [at for at, message in enumerate(messages) if read_role(message) == "assistant"]
     for key in (*_LOSSES, *_ERRORS, *_ERROR_FLAGS):
@@ -55,7 +56,7 @@ def spread_lists(
 
 
 def read_loss(message: Mapping[str, Any]) -> bool | None:
-    """Return whether the message is trained; None if no field says so."""
+    """Return whether the message is trained; None if the message has no field about it."""
     values = {_read_truth(message[key], "loss") for key in _LOSSES if message.get(key) is not None}
     if len(values) > 1:
         raise UnfitError("a message's masks disagree: one says trained, another not")
@@ -93,12 +94,12 @@ def _has_value(value: object) -> bool:
 def set_marks(
     raw: Sequence[Mapping[str, Any]], messages: Sequence[MarkedMessage], by_mask: bool
 ) -> tuple[MarkedMessage, ...]:
-    """Return the messages with errors and corrections: from the data's marks, else from its masks."""
+    """Return the messages with errors and corrections set: from loss masks if `by_mask`, otherwise from the data's
+    marks."""
     says = [_read_errors(message) for message in raw]
     errors = [() if message.role != "assistant" else says[at] or () for at, message in enumerate(messages)]
-    for at, message in enumerate(
-        messages
-    ):  # the Dungeon Master's message has the flags of the turn before it
+    # A Dungeon Master's message has the flags of the player's previous turn.
+    for at, message in enumerate(messages):
         if message.role == "user" and says[at] and at and messages[at - 1].role == "assistant":
             errors[at - 1] = errors[at - 1] or says[at] or ()
     if by_mask:
@@ -115,13 +116,13 @@ def set_marks(
 _ACKNOWLEDGES = re.compile(
     r"\W*(ok(ay)?|sure|understood|got it|certainly|of course|all ?right|yes|i understand)\b", re.IGNORECASE
 )
-"""An opening such as "OK. I'll follow your instructions" (masked in AgentGym's data). It may quote the form of an
-action."""
+"""Matches a first reply such as "OK. I'll follow your instructions". AgentGym's data masks this reply, which is no
+error, even if it quotes the format of an action."""
 
 
 def _errors_by_mask(messages: Sequence[MarkedMessage]) -> list[tuple[str, ...]]:
-    """Return the errors by turn: a masked turn with an action and an answer is an error, except an acknowledgement at
-    the beginning."""
+    """Return each message's kinds of error. A masked turn with an action and an answer is an error. An acknowledgement
+    as the first reply is not."""
     following = [*messages[1:], None]
     first = next((message for message in messages if message.role == "assistant"), None)
     return [
@@ -172,6 +173,6 @@ def _read_kinds(value: object) -> list[str]:
 
 
 def _read_kind(name: str) -> str:
-    """Return the kind without `_error`; `unnamed` if the text is no name."""
+    """Return the kind of error without the ending `_error`; `unnamed` if the text cannot be a name."""
     kind = str(name).strip().lower().removesuffix("_error")
     return kind if re.fullmatch(r"[a-z][a-z0-9_-]{0,30}", kind) else UNNAMED

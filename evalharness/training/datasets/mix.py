@@ -36,7 +36,8 @@ def parse_share(text: str) -> DataShare:
 
 
 def divide(parts: Sequence[DataShare], available: Sequence[int], count: int | None) -> list[int]:
-    """Return how many conversations each file gives; without `count`, as many as the ratio allows. Raises UserError."""
+    """Return the number of conversations to draw from each file. If `count` is None, draw as many as the ratio allows.
+    Raises UserError if a file has too few."""
     total = sum(part.share for part in parts)
     if count is None:
         count = int(
@@ -44,7 +45,7 @@ def divide(parts: Sequence[DataShare], available: Sequence[int], count: int | No
         )
     exact = [count * part.share / total for part in parts]
     amounts = [int(amount + 1e-9) for amount in exact]
-    # Largest remainders; equal remainders in the order of the files.
+    # Largest remainder method; equal remainders are served in the order of the files.
     rest = sorted(range(len(parts)), key=lambda i: (amounts[i] - exact[i], i))
     for index in rest[: count - sum(amounts)]:
         amounts[index] += 1
@@ -65,7 +66,7 @@ def mix(
     *,
     whole: bool = False,
 ) -> tuple[list[Conversation], dict[str, Any], dict[Path, ReadReport]]:
-    """Return the conversations, the description for the manifest, and the report of each file. `whole` takes all
+    """Return the mixture, its description for the manifest, and the report of each file. `whole`: take all
     conversations."""
     pools: list[list[Conversation]] = []
     reports: dict[Path, ReadReport] = {}
@@ -82,7 +83,7 @@ def mix(
     drawn_of = available if whole else divide(parts, available, count)
     for number, (part, pool, amount) in enumerate(zip(parts, pools, drawn_of, strict=True), 1):
         drawn = Random(f"mix/{seed}/{number}").sample(pool, amount)
-        # An id is unique in one file; the number makes it unique in the mixture.
+        # Two files can have the same conversation id; the file's number makes the ids of the mixture unique.
         chosen += [replace(conversation, id=f"{number}:{conversation.id}") for conversation in drawn]
         table.append(
             {

@@ -1,7 +1,6 @@
-"""Choose the trained turns: the paper's method and the ablations of its table 2.
+"""Choose the turns to train on, by the AgentRefine paper's method (`full`) or an ablation of its table 2.
 
-`error` marks a player's wrong turn, `refine` the first right turn after a sequence of errors. Only
-`is_trained` decides from the marks and the mode whether a turn is trained.
+A message with `error` is a wrong turn of the player. A message with `refine` is the first right turn after errors.
 """
 
 from __future__ import annotations
@@ -16,21 +15,21 @@ Mode = Literal["full", "no_refine_loss", "no_refine_data", "all_turns"]
 
 
 def is_trained(turn: MarkedMessage, mode: Mode) -> bool:
-    """Return whether a player turn is trained. `loss` is false on turns that are left out for another reason than an
-    error."""
+    """Return whether a player turn is trained. In all modes, a turn without an error is not trained if its `loss` is
+    false."""
     right = turn.loss is not False and not turn.error
     match mode:
         case "full" | "no_refine_data":
             return right
         case "no_refine_loss":
             return right and not turn.refine
-        case "all_turns":  # turns masked for another reason, such as an acknowledgement, stay untrained
+        case "all_turns":  # a masked turn without an error, such as an acknowledgement, is not trained
             return turn.loss is not False or bool(turn.error)
 
 
 def mark_turns(messages: Iterable[MarkedMessage]) -> tuple[MarkedMessage, ...]:
-    """Return the messages with `loss` and `refine` set from the errors: an error is not trained, and the first trained
-    turn after errors is the correction."""
+    """Return the messages with `loss` and `refine` set. `loss` is false for an error. `refine` is true for the first
+    trained turn after errors."""
     result, erred = [], False
     for message in messages:
         if message.role == "assistant":
@@ -43,7 +42,7 @@ def mark_turns(messages: Iterable[MarkedMessage]) -> tuple[MarkedMessage, ...]:
 
 
 def apply_mode(conversation: Conversation, mode: Mode) -> Conversation | None:
-    """Return the conversation as `mode` trains it; None if the mode leaves it out."""
+    """Return the conversation with `loss` set by `mode`; None if the mode cannot use the conversation."""
     chosen = without_errors(conversation) if mode == "no_refine_data" else conversation
     if chosen is None:
         return None
@@ -56,10 +55,10 @@ def apply_mode(conversation: Conversation, mode: Mode) -> Conversation | None:
 
 
 def without_errors(conversation: Conversation) -> Conversation | None:
-    """Return the conversation without its errors; None if the data does not say how to cut them out.
+    """Return the conversation without its errors; None if the data does not say how to remove the errors.
 
-    Grounded data says which turns to cut and how the turns after them read then. The environment is the same
-    after an error and its correction, so the rest is a complete trajectory.
+    Data of `refine grounded` says which turns to remove, and how the next turns read without them. An error and its
+    correction leave the environment unchanged, so the remaining turns are a complete trajectory.
     """
     if not any(message.error for message in conversation.messages):
         return conversation
@@ -68,7 +67,7 @@ def without_errors(conversation: Conversation) -> Conversation | None:
         return None
     messages, skip = [], False
     for index, message in enumerate(conversation.messages):
-        if skip:  # the environment's answer to a turn that was cut
+        if skip:  # the environment's answer to a removed turn
             skip = False
             continue
         change = plan.get(str(index), message.content)

@@ -1,4 +1,4 @@
-"""Recognise evaluated tasks in texts that name no task, by digests of their goals and first observations."""
+"""Recognise evaluation tasks in conversations without a task id by digests of their goals and first observations."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from evalharness.base.paths import ranges_folder
 FILE = "evaluated_openings.csv"
 _WORD = re.compile(r"[^\W_]+")
 _FIRST = 4
-"""Number of words by which a text is looked up before all its words are compared. No text has fewer than 3."""
+"""Candidates are looked up by this many first words, before all words are compared. No text has fewer than 3 words."""
 _LONG = 20
-"""Number of words from which a text is recognised within a sentence. A shorter text must stand alone: "go to the red
-ball" is not "go to the red ball and open a door"."""
+"""A goal or observation of this many words is also recognised inside a sentence. A shorter one must be a whole
+sentence, because "go to the red ball" is another goal than "go to the red ball and open a door"."""
 
 
 def split_words(text: str) -> tuple[list[str], list[bool]]:
-    """Return the words in lower case, and for each gap between them whether it holds more than blanks. So line breaks,
-    quotes and markup do not matter."""
+    """Return the words in lower case, without quotes and markup. For each gap between words, return whether it contains
+    a line break or punctuation."""
     text = text.casefold().replace("\\n", "\n")
     matches = list(_WORD.finditer(text))
     ends = [0, *(match.end() for match in matches)]
@@ -45,12 +45,12 @@ def make_key(words: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Openings:
-    """The goals and first observations of evaluated tasks."""
+    """The goals and first observations of evaluation tasks, as keys of `make_key`."""
 
     lengths: dict[str, set[int]]
     """Digest of the first words of a goal or observation -> possible numbers of words."""
     goals: dict[str, frozenset[str]]
-    """First observation -> goals of the tasks that begin with it."""
+    """First observation -> goals of the tasks with this first observation."""
     suites: dict[str, str]
     """First observation -> suite of the task."""
     tasks: Counter[str]
@@ -59,7 +59,7 @@ class Openings:
     def find_suite(self, texts: Iterable[str]) -> str | None:
         """Return the suite of a task whose first observation is in one of the texts. If tasks of several goals share
         the observation, one of the goals must be in the texts, too."""
-        keys = {make_key([])}  # the key of an empty goal
+        keys = {make_key([])}  # the key of an empty goal, because some tasks have no goal text
         for words, alone in map(split_words, texts):
             keys.update(
                 make_key(words[at : at + length])

@@ -1,6 +1,6 @@
-"""Find and repair conversations in which user and assistant do not take turns.
+"""Find and repair conversations in which the messages of user and assistant do not alternate.
 
-Trainers and chat templates require the system text first, then the user and the assistant in turns.
+Trainers and chat templates require this order: system text, user, assistant, user, assistant, ...
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BEGINS, REPEATS, SYSTEM, EMPTY = (
 
 
 def find_faults(messages: Iterable[MarkedMessage]) -> list[str]:
-    """Return each kind of fault in the order of the messages once."""
+    """Return the kinds of fault in order of first appearance, each kind once."""
     faults: list[str] = []
     before: MarkedMessage | None = None
     for at, message in enumerate(messages):
@@ -37,9 +37,9 @@ def find_faults(messages: Iterable[MarkedMessage]) -> list[str]:
 
 
 def repair(messages: Iterable[MarkedMessage]) -> tuple[MarkedMessage, ...]:
-    """Repair the order: drop empty turns, make later system messages the user's, join neighbouring messages of one
-    speaker, and drop the assistant's turns before the first user turn. A joined turn is trained if all its parts are.
-    """
+    """Repair the order: drop empty turns, change later system messages to user messages, join neighbouring messages of
+    one speaker, and drop assistant turns before the first user turn. A joined turn is trained if all its parts are
+    trained."""
     result: list[MarkedMessage] = []
     for at, message in enumerate(messages):
         if _is_empty(message):
@@ -74,7 +74,8 @@ def _join(first: MarkedMessage, second: MarkedMessage) -> MarkedMessage:
 
 @dataclass
 class OrderCheck(JsonCounts):
-    """Repair conversations and count them. A call returns the conversation, or None if it must be left out."""
+    """Repairs conversations and counts the repairs. Calling it returns the repaired conversation, or None if no turn of
+    the assistant is left."""
 
     kinds: Counter[str] = field(default_factory=Counter)
     """Kind of fault -> number of conversations."""
@@ -94,7 +95,7 @@ class OrderCheck(JsonCounts):
         return conversation.replace_messages(messages)
 
     def of(self, conversations: Iterable[Conversation]) -> Iterator[Conversation]:
-        """Yield the conversations that are kept, repaired."""
+        """Yield the repaired conversations, without those that must be left out."""
         for conversation in conversations:
             if (chosen := self(conversation)) is not None:
                 yield chosen

@@ -1,5 +1,5 @@
-"""Refuse conversations of evaluated tasks (`evalharness.suites.excluded`). Every command that makes training data uses
-this check."""
+"""Refuse conversations on evaluation tasks (listed by `evalharness.suites.excluded`), because a model trained on a task
+cannot be evaluated on it. Every command that makes training data calls this check."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ REASON = "of a task that models are evaluated on ({})"
 
 @dataclass
 class Exclusion:
-    """The check of conversations from runs and files, for all families, with its counts."""
+    """Checks whether conversations are on evaluation tasks, and counts those that are refused."""
 
     seeds: tuple[int, ...] = ()
     """Seeds of further open suites whose tasks are refused."""
     data: Path | None = None
     evaluated: bool = False
-    """Whether tasks of suite seed 0 and of published suites are allowed."""
+    """Whether evaluation tasks (suite seed 0 and published suites) are allowed."""
     refused: Counter[str] = field(default_factory=Counter)
     """Reason -> number of conversations."""
     by_hash_alone: int = 0
-    """Conversations with a task hash and without the hashes of the task under other names."""
+    """Conversations with a task hash, but without the hashes of the same task with other object names."""
     by_text: int = 0
-    """Conversations without a task hash: they are compared by the names, goals and observations in their text."""
+    """Conversations without a task hash: their text is searched for task ids, goals and first observations."""
     _families: dict[str, Excluded | None] = field(default_factory=dict)
 
     def why_not(self, conversation: Conversation) -> str | None:
-        """Return the reason for refusing the conversation, or None, and count it. A conversation without a task hash
-        is compared by its text."""
+        """Return the reason for refusing the conversation, or None if it is allowed. Counts refusals. If the
+        conversation has no task hash, its text is compared."""
         excluded = self._load_excluded(conversation.world) if conversation.task_hash else None
         if excluded is None:
             self.by_text += 1
@@ -61,7 +61,7 @@ class Exclusion:
         return reason
 
     def _find_named_suite(self, conversation: Conversation) -> str | None:
-        """Return the suite of a task that the conversation names by our id or by a path of published data."""
+        """Return the suite of an excluded task whose id, or whose path in published data, is in the conversation."""
         values = [value for value in _walk_values(conversation.metadata) if isinstance(value, str)]
         texts = (message.content for message in conversation.messages)
         text = "\n".join((conversation.id, *values, *texts)).replace("\\", "/")
@@ -118,14 +118,15 @@ class Exclusion:
         }
 
     def _list_compared(self) -> dict[str, Any]:
-        """Return suite -> number of tasks whose ids, goals and first observations were searched for."""
+        """Return suite -> number of tasks that conversations without a task hash were compared with."""
         known = {} if self.evaluated else load_openings().tasks
         seeds = {f"suite seed {seed}": "not checked but for ids" for seed in self.seeds}
         return {**{suite: {"tasks": count} for suite, count in sorted(known.items())}, **seeds}
 
 
 _SEEN_FIRST = 3
-"""Number of messages that can hold the first observation: a system text and an instruction may come before it."""
+"""Number of messages searched for the first observation: system text and instruction can come before the observation.
+"""
 
 
 def _first_texts(conversation: Conversation) -> list[str]:
@@ -146,8 +147,8 @@ def _walk_values(value: object) -> Iterator[object]:
 
 @cache
 def _compile_task_names() -> re.Pattern[str]:
-    """Return the pattern of our task ids: `babyai/agentboard/000`, `babyai/open/000`, `babyai/open-1/000`, and in file
-    names `babyai-open-000`."""
+    """Return the pattern of task ids (`babyai/agentboard/000`, `babyai/open/000`, `babyai/open-1/000`), also with
+    dashes, as in file names (`babyai-open-000`)."""
     families = "|".join(map(re.escape, specs()))
     suites = "|".join(
         sorted({re.escape(suite) for spec in specs().values() for suite in spec.suites.expected})
@@ -165,14 +166,14 @@ def _list_evaluated_names() -> tuple[str, ...]:
 
 @dataclass
 class PlayedTasks:
-    """The tasks of played episodes, if their suite is on this machine. No suite is made."""
+    """Finds the tasks of episodes in the suites on this machine. Missing suites are not built."""
 
     data: Path | None
     _known: dict[tuple[str, str, int], dict[str, Task]] = field(default_factory=dict)
 
     def find(self, family: str, suite: str, suite_seed: int, task_hash: str) -> Task | None:
-        """Return the task; None if its suite has no such task. Raises UserError or InvalidTaskError if the suite is
-        not on this machine, NotMadeError if it is an open suite that was never made here."""
+        """Return the task; None if its suite has no such task. Raises UserError or InvalidTaskError if the suite is not
+        on this machine; NotMadeError if it is a generated suite (`--suite open`) that was not built here."""
         key = (family, suite, suite_seed)
         if key not in self._known:
             tasks = tasks_at_hand(specs()[family], suite, self.data, suite_seed)
@@ -180,13 +181,13 @@ class PlayedTasks:
         return self._known[key].get(task_hash)
 
     def forms(self, family: str, suite: str, suite_seed: int, task_hash: str) -> list[str]:
-        """Return the hashes of the task under all names; empty if the task is not on this machine (another version of
-        the suite, or missing data). Raises NotMadeError."""
+        """Return the hashes of the task and of the same task with other object names. Empty if the task is not on this
+        machine (another version of the suite, or missing data). Raises NotMadeError."""
         try:
             task = self.find(family, suite, suite_seed, task_hash)
         except NotMadeError:
             raise
         except (UserError, InvalidTaskError, KeyError):
-            self._known[family, suite, suite_seed] = {}  # do not try to load it again
+            self._known[family, suite, suite_seed] = {}  # do not try to load this suite again
             return []
         return [] if task is None else task_forms(specs()[family], task)

@@ -1,4 +1,4 @@
-"""Convert a played episode to a conversation of training data, with the messages that its agent received."""
+"""Convert an episode to a training conversation, with the messages that the agent received."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def convert_episode(
     protocol: Protocol = USUAL,
     **facts: Any,
 ) -> Conversation:
-    """Return the conversation of the first turns, one for each entry of `errors`, up to the last reply.
+    """Return the conversation of the first `len(errors)` turns; `errors` has each turn's kinds of error.
 
-    The first `untrained` turns and turns with a refused action are not trained. `facts` become metadata.
+    The first `untrained` turns and turns with a refused action are not trained. `facts` are added to the metadata.
     """
     head = len(opening(episode, protocol)[0])
     chat = conversation(episode, protocol)[: head + 2 * len(errors) - 1]

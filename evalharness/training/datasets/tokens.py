@@ -1,4 +1,5 @@
-"""Make token ids and labels of a data set with the model's own template. The server environment's Python does it."""
+"""Convert a data set to token ids and labels with the model's chat template. `make_tokens.py` does this, run by the
+Python of the model server's environment."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ class TokenCounts(JsonCounts):
     end_ids: set[int] = field(default_factory=set)
     """End-of-turn tokens that are trained."""
     special_texts: Counter[str] = field(default_factory=Counter)
-    """Special tokens in texts, which are encoded as text -> number of times."""
+    """Special token that occurs in a message's text (encoded as ordinary text) -> number of occurrences."""
     refused: Counter[str] = field(default_factory=Counter)
 
     def lines(self) -> list[str]:

@@ -1,5 +1,4 @@
-"""Chat templates for base models: our own renderings of the documented formats, and the choice of the one that fits a
-model."""
+"""Chat templates for base models, written from the documented formats. Choose the template that fits a model."""
 
 from __future__ import annotations
 
@@ -11,11 +10,11 @@ from evalharness.models.serving.checkpoint import CheckpointInfo
 
 NAMES = ("llama3", "mistral", "chatml")
 _NEEDED = {"llama3": "<|eot_id|>", "mistral": "[INST]", "chatml": "<|im_end|>"}
-"""Template -> a token that a vocabulary made for the template has."""
+"""Template -> a token that is in every vocabulary made for this template."""
 
 
 def find_template(name: str) -> Path:
-    """Return the file of a template's name. Raises UserError."""
+    """Return the file of the template with this name; `name` may also be a file. Raises UserError."""
     if name in NAMES:
         return Path(__file__).with_name(f"{name}.jinja")
     path = Path(name).expanduser()
@@ -25,7 +24,7 @@ def find_template(name: str) -> Path:
 
 
 def read_template(file: Path, model: Path) -> str:
-    """Return the template's text. Mistral's depends on the version of the model's vocabulary."""
+    """Return the template's text. The text of Mistral's template depends on the version of the model's vocabulary."""
     text = file.read_text(encoding="utf-8")
     if file != find_template("mistral"):
         return text
@@ -34,9 +33,9 @@ def read_template(file: Path, model: Path) -> str:
 
 
 def _read_mistral_version(folder: Path) -> tuple[str, str]:
-    """Return the version and the blank between a token and a text."""
+    """Return Mistral's template version and the text between a control token and the message: a blank or nothing."""
     data, tokens = read_known(folder / "tokenizer.json"), _read_added_tokens(folder)
-    if "ByteLevel" in str(data.get("decoder")):  # tekken's vocabulary has the tokens of all versions
+    if "ByteLevel" in str(data.get("decoder")):  # a tekken vocabulary has the tokens of all template versions
         config = read_known(folder / "tekken.json").get("config")
         stated = str(config.get("version", "")) if isinstance(config, dict) else ""
         return "v3" if stated in ("", "v3") else "v7", ""
