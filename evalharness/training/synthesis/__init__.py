@@ -1,1 +1,1 @@
-"""Training data: refinement trajectories written by a model or grounded in real worlds, and what trainers take."""
+"""Have a model write scripts of text games and play them, as training data (AgentRefine's method)."""

@@ -1,8 +1,8 @@
 """Decide whether a text is one of a script's actions, by its regular expression and its lists of parameter values.
 
-The paper leaves the placeholders' syntax and "match" open. Here both `{item}` and `<item>` are parameters, in an
-action's name and in its expression. A parameter without a placeholder in the name follows the name, as in `open door`.
-An expression must match the whole action.
+The paper defines neither the syntax of placeholders nor what "match" means. Here `{item}` and `<item>` both stand for
+the parameter `item`, in an action's name and in its expression. If the name has no placeholder for a parameter, the
+value follows the name: `open door`. An expression must match the whole action.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import regex
 from evalharness.training.synthesis.script import Action, Script
 
 TIME_LIMIT = 2.0
-"""Seconds for one match. The expressions of our example scripts take microseconds; the limit allows for a loaded
-machine, where 0.1 s refused one of 300 good scripts."""
+"""Seconds for one match. Good expressions take microseconds. The limit is high because the machine may be busy: with
+0.1 s, one of 300 good scripts was refused."""
 LONGEST_EXPRESSION = 20_000
-"""Characters, with all values of the parameters written out."""
+"""Most characters of an expression, counted after its placeholders are replaced by all values."""
 LONGEST_TEXT = 2_000
-"""Characters. An action is one line; a longer text matches nothing."""
+"""Most characters of an action. An action is one line, so a longer text is refused without matching."""
 
 
 class ExpressionError(ValueError):
@@ -35,7 +35,6 @@ class TooSlowError(ExpressionError):
 
 @functools.lru_cache(maxsize=4096)
 def compile_expression(expression: str) -> regex.Pattern[str]:
-    """Compile the expression. Raises ExpressionError."""
     if len(expression) > LONGEST_EXPRESSION:
         raise ExpressionError(f"it has more than {LONGEST_EXPRESSION:,} characters")
     try:
@@ -45,7 +44,8 @@ def compile_expression(expression: str) -> regex.Pattern[str]:
 
 
 def matches_fully(expression: str, text: str) -> bool:
-    """Return whether the expression matches the whole text. Raises ExpressionError, and its kind TooSlowError."""
+    """Return whether the expression matches the whole text. Raises ExpressionError; its subclass TooSlowError on a
+    timeout."""
     pattern = compile_expression(expression)
     if len(text) > LONGEST_TEXT:
         return False
@@ -60,15 +60,16 @@ def matches_fully(expression: str, text: str) -> bool:
 
 
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}|(?<!\\k)(?<!\\g)(?<!\(\?P)(?<!\(\?)<([^<>]+)>")
-"""Placeholders of parameters. `<name>` after `(?P`, `(?`, `\\k` or `\\g` is the regular expressions' own syntax and no
-placeholder."""
+"""Matches the placeholder of a parameter. `<name>` after `(?P`, `(?`, `\\k` or `\\g` is no placeholder but regular
+expression syntax."""
 _MOST_OWN_TEXTS = 200
 _ANY = "something"
-"""The value of a parameter without a list, when an action is tried against its own expression."""
+"""Sample value for a parameter without listed values, used to test an action's expression."""
 
 
 def _split_parts(text: str, parameters: Mapping[str, object]) -> list[tuple[str, bool]]:
-    """Split `text` into (literal, False) and (parameter, True). Brackets around other words stay literal."""
+    """Split `text` into (literal, False) and (parameter, True). Brackets around a word that is no parameter stay
+    literal."""
     parts: list[tuple[str, bool]] = []
     end = 0
     for match in _PLACEHOLDER.finditer(text):
@@ -92,7 +93,8 @@ def split_name(name: str, action: Action) -> list[tuple[str, bool]]:
 
 
 def list_own_texts(name: str, action: Action) -> list[str]:
-    """Return texts that the action must accept: each value of each parameter at least once, up to a limit."""
+    """Return sample texts of the action, which its expression must match. Together they have every value of every
+    parameter, up to `_MOST_OWN_TEXTS` texts."""
     values = {parameter: listed or [_ANY] for parameter, listed in action.parameters.items()}
     parts = split_name(name, action)
     count = min(max((len(listed) for listed in values.values()), default=1), _MOST_OWN_TEXTS)
@@ -122,15 +124,15 @@ def _make_set(values: tuple[str, ...]) -> frozenset[str]:
 
 
 def has_listed_parameters(name: str, action: Action, text: str) -> bool:
-    """Return whether `text` is the action's name with values of its lists. It uses no regular expressions, so long
-    lists are checked quickly."""
+    """Return whether `text` is the action's name with listed values for its parameters. This check uses no regular
+    expression, because long lists would make it slow."""
     ends = {0}
     for part, is_parameter in split_name(name, action):
         if not is_parameter:
             ends = {end + len(part) for end in ends if text.startswith(part, end)}
         elif values := action.parameters[part]:
             ends = {end + len(v) for end in ends for v in _make_set(tuple(values)) if text.startswith(v, end)}
-        else:  # unbounded: at least one character
+        else:  # a parameter without a list: one character or more
             ends = set(range(min(ends) + 1, len(text) + 1)) if ends else set()
         if not ends:
             return False
@@ -138,20 +140,21 @@ def has_listed_parameters(name: str, action: Action, text: str) -> bool:
 
 
 def _is_bare(name: str, action: Action) -> bool:
-    """Return whether the name has none of the action's parameters."""
+    """Return whether the action has parameters, but its name has no placeholder."""
     return bool(action.parameters) and not any(placed for _, placed in _split_parts(name, action.parameters))
 
 
 def _names_listed(action: Action, text: str) -> bool:
-    """Return whether `text` contains a value of each list: the only possible check if the name has no placeholders."""
+    """Return whether `text` contains a listed value of each parameter. If the name has no placeholders, nothing more
+    can be checked."""
     return all(any(value in text for value in listed) for listed in action.parameters.values() if listed)
 
 
 def find_action_mistakes(name: str, action: Action) -> list[str]:
-    """Return the mistakes of an action's expression, in words for the model.
+    """Return the mistakes of an action's expression, as sentences that are sent to the model.
 
-    A name may lack its parameters (`put` for `put (.+) in (.+)`), as in the paper, which checks names. Then the
-    parameters' places are unknown, and the expression alone decides.
+    As in the paper, a name may lack placeholders (`put` for `put (.+) in (.+)`). Then no sample action can be written,
+    and the expression is accepted if it begins with the name.
     """
     code = write_expression(action)
     bare = _is_bare(name, action)
@@ -172,14 +175,14 @@ def find_action_mistakes(name: str, action: Action) -> list[str]:
 
 @dataclass
 class ActionCheck:
-    """Checks many texts against the actions of one script. An expression that was once too slow is not used again, so
-    that a trajectory costs at most one time limit for each action."""
+    """Checks many texts against the actions of one script. After a timeout an expression is not used again, so each
+    action costs a trajectory at most one timeout."""
 
     script: Script
     _slow: set[str] = field(default_factory=set)
 
     def allows(self, text: str) -> bool:
-        """Return whether `text` is one of the actions with its parameters."""
+        """Return whether `text` is one of the script's actions with allowed parameters."""
         text = text.strip()
         return len(text) <= LONGEST_TEXT and any(
             self._matches(name, action, text) for name, action in self.script.actions.items()

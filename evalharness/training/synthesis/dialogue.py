@@ -1,7 +1,7 @@
-"""The dialogue with the model about one persona: its next request, and what to keep of a reply.
+"""The dialogue with the model about one persona: write the next request, and decide what to keep of a reply.
 
-A dialogue depends only on its requests and replies so far. Rebuilt from the recorded calls, it continues as if it had
-not been interrupted.
+A dialogue depends only on its requests and replies. So an interrupted dialogue is restored by replaying the stored
+calls.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from evalharness.training.synthesis.trajectory import Turn, count_error_turns, l
 from evalharness.training.synthesis.verify import Errors, verify_script, verify_trajectory
 
 MOST_CALLS = 4
-"""Calls for a persona, with those for its script (the paper's section 3.2)."""
+"""Most calls for a persona: for its script and its trajectory together (the paper's section 3.2)."""
 _FINAL = (Signal.OK, Signal.CONTEXT, Signal.REFUSED, Signal.NO_CALLS)
 """Signals that end a dialogue."""
 
@@ -32,7 +32,7 @@ class Dialogue(ABC):
 
     key: str
     index: int
-    """Position in the draw of personas, from 0."""
+    """Position of the persona in the random order of `draw`, from 0."""
     persona: str
     prompts: SynthesisPrompts
     most_calls: int = MOST_CALLS
@@ -44,7 +44,7 @@ class Dialogue(ABC):
 
     @property
     def calls(self) -> int:
-        """The number of calls so far, with those for the script."""
+        """The number of calls so far, including the calls for the script."""
         return self.earlier_calls + len(self.verdicts)
 
     @property
@@ -72,7 +72,7 @@ class Dialogue(ABC):
 
     @abstractmethod
     def verify(self, reply: str) -> ReplyCheck:
-        """Verify a reply and keep its good part."""
+        """Verify a reply, and keep the part before the first mistake."""
 
     def take(self, answer: Answer) -> ReplyCheck:
         self.prompt_tokens += answer.prompt_tokens or 0
@@ -103,8 +103,6 @@ class Dialogue(ABC):
 
 @dataclass
 class ScriptDialogue(Dialogue):
-    """The dialogue that turns a persona into a script."""
-
     script: Script | None = None
     _rejected: str | None = None
 
@@ -122,13 +120,11 @@ class ScriptDialogue(Dialogue):
 
 @dataclass
 class TrajectoryDialogue(Dialogue):
-    """The dialogue that turns a script into a trajectory."""
-
     script: Script = field(kw_only=True)
     errors: Errors = "some"
     kept: list[Turn] = field(default_factory=list)
     rejected: list[Turn] = field(default_factory=list)
-    """The complete game with too few errors, which the model sees with the request for another game."""
+    """A complete trajectory with too few errors. The model sees it in the request for another trajectory."""
 
     def messages(self) -> list[Message]:
         return self.prompts.ask_trajectory(
@@ -137,7 +133,7 @@ class TrajectoryDialogue(Dialogue):
 
     def verify(self, reply: str) -> ReplyCheck:
         self.kept, verdict = verify_trajectory(self.script, reply, self.kept, self.errors)
-        # A finally rejected trajectory is recorded with its turns.
+        # After the last call, `kept` stays, so that the rejected trajectory is stored with its turns.
         if verdict.signal is Signal.TOO_FEW and self.calls + 1 < self.most_calls:
             self.kept, self.rejected = [], self.kept
         elif self.kept:
@@ -152,7 +148,7 @@ class TrajectoryDialogue(Dialogue):
 
 
 def convert_trajectory(record: Mapping[str, Any], turns: list[Turn], script: Script) -> Conversation:
-    """Convert a passed trajectory to the format of training data."""
+    """Convert a trajectory that passed verification to the format of training data."""
     return Conversation(
         id=f"trajectories/{record['key']}",
         source="trajectories",

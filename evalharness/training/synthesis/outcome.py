@@ -25,7 +25,7 @@ from evalharness.training.synthesis.trajectory import Turn, read_turn
 
 
 def read_stored_script(folder: Path, record: Mapping[str, Any]) -> Script:
-    """Return the script of a finished line. Raises UserError if it was changed and is not valid any more."""
+    """Return the script of a stored record. Raises UserError if the script was edited and is no longer valid."""
     try:
         return read_script(record["script"])
     except (KeysError, KeyError) as error:
@@ -33,7 +33,7 @@ def read_stored_script(folder: Path, record: Mapping[str, Any]) -> Script:
 
 
 def read_stored_turns(folder: Path, record: Mapping[str, Any]) -> list[Turn]:
-    """Return the turns of a finished line; empty in a folder of scripts."""
+    """Return the turns of a stored record; empty in a folder of scripts."""
     try:
         return [read_turn(value, place) for place, value in enumerate(record.get("turns", []))]
     except (KeysError, TypeError) as error:
@@ -41,7 +41,6 @@ def read_stored_turns(folder: Path, record: Mapping[str, Any]) -> list[Turn]:
 
 
 def count_finished(folder: Path) -> Tally:
-    """Count all finished personas, reading one line at a time."""
     counted = Tally()
     for record in read_finished(folder):
         counted.add(record)
@@ -49,7 +48,7 @@ def count_finished(folder: Path) -> Tally:
 
 
 def summarize(folder: Path) -> dict[str, Any]:
-    """Return the present summary, also while the folder is still being filled."""
+    """Return the summary of the folder's present content, even if not all personas are finished."""
     manifest = read_synthesis_manifest(folder)
     counted = count_finished(folder)
     last = manifest["sessions"][-1]

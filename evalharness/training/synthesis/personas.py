@@ -14,13 +14,13 @@ from evalharness.base.reading import open_file
 from evalharness.training.datasets.conversation import BrokenLine, UnfitError, parse_json
 
 LONGEST = 5_000
-"""Characters of a persona, which is part of every prompt."""
+"""Most characters of a persona. The limit keeps prompts short: the persona is part of every prompt."""
 
 
 @dataclass(frozen=True)
 class Persona:
     key: str
-    """A hash of the text, equal in every file: `persona-1f0c9a3b27d4`."""
+    """A hash of the text, such as `persona-1f0c9a3b27d4`; a persona has the same key in every file."""
     text: str
 
 
@@ -34,11 +34,11 @@ class Personas:
 
     @property
     def sha256(self) -> str:
-        """Hash of the personas themselves."""
+        """Hash of the personas, independent of the file's layout."""
         return hashlib.sha256("\n".join(p.key for p in self.personas).encode()).hexdigest()
 
     def complaints(self, most: int = 3) -> list[str]:
-        """Return messages about unused lines of the file."""
+        """Return messages about lines that were left out: broken lines and repeated personas."""
         lines = []
         if self.broken:
             lines.append(f"{self.source}: {len(self.broken):,} lines without a persona left out")
@@ -49,7 +49,7 @@ class Personas:
 
 
 def find_own_file() -> Path:
-    """Return our own file of 200 personas, so that nothing must be downloaded."""
+    """Return the file of 200 personas that is part of this package."""
     return Path(str(files("evalharness"))) / "training" / "synthesis" / "personas.jsonl"
 
 
@@ -66,8 +66,8 @@ def _read_persona(line: bytes) -> Persona:
 
 
 def read_personas(path: Path | None = None) -> Personas:
-    """Read the personas of `path` (None: our own file), with the broken lines. Raises UserError if no line can be
-    used."""
+    """Read the personas of `path` (None: the package's file), and list broken lines. Raises UserError without a valid
+    line."""
     source = path or find_own_file()
     found: dict[str, Persona] = {}
     broken: list[BrokenLine] = []
@@ -92,8 +92,8 @@ def read_personas(path: Path | None = None) -> Personas:
 
 
 def draw(personas: Sequence[Persona], count: int, seed: int) -> list[Persona]:
-    """Draw `count` personas without replacement. A larger count continues a smaller one. Raises UserError if there are
-    fewer."""
+    """Draw `count` personas without replacement. With the same seed, a larger count adds personas after those of a
+    smaller count. Raises UserError if the file has fewer."""
     if count > len(personas):
         raise UserError(
             f"-n {count}: there are only {len(personas):,} personas; choose a larger --personas FILE"

@@ -1,4 +1,4 @@
-"""Read JSON from a model's reply: with or without a code fence, prose or thinking around it, complete or broken."""
+"""Read JSON from a model's reply, which may also contain a code fence, prose or thinking, and may be cut off."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from evalharness.base.reading import no_constant, parse_json
 from evalharness.protocol.reasoning import split_known
 
 LONGEST_REPLY = 200_000
-"""Characters. A trajectory of forty long turns has about 30,000."""
+"""Most characters of a reply. For comparison: a trajectory of forty long turns has about 30,000."""
 DEEPEST = 40
-"""Levels of nested brackets. A place in a place in a place needs a dozen."""
+"""Most levels of nested brackets. For comparison: a script with places in three levels needs about twelve."""
 
 _FENCE = re.compile(r"^\s*```[a-zA-Z]*\s*\n(.*?)\n?\s*```\s*$", re.DOTALL)
 _OPENING = re.compile(r'\{\s*["}]|\[\s*[{\]]')
@@ -38,7 +38,7 @@ _DECODER = json.JSONDecoder(parse_constant=no_constant)
 
 
 def _strip_fence(text: str) -> str:
-    """Return the text without a thinking block before it and a code fence around it."""
+    """Return the text without a leading thinking block and without a surrounding code fence."""
     text = text.lstrip("\ufeff")
     if not text.lstrip().startswith(("{", "[", "`")):
         text = split_known(text)[1]
@@ -47,7 +47,7 @@ def _strip_fence(text: str) -> str:
 
 
 def read_json(text: str) -> Any:
-    """Return the value in a reply, without prose before and after it. Raises NotJsonError."""
+    """Return the JSON value in a reply; prose before and after the value is ignored. Raises NotJsonError."""
     if len(text) > LONGEST_REPLY:
         raise NotJsonError(f"it is longer than {LONGEST_REPLY:,} characters")
     content = _strip_fence(text)
@@ -63,7 +63,7 @@ def read_json(text: str) -> Any:
 
 
 def _read_value(content: str, start: int) -> tuple[Any, int]:
-    """Return the value that begins at `start` and its end position. Raises ValueError."""
+    """Return the JSON value that begins at `start`, and the value's end position. Raises ValueError."""
     try:
         _, end = _DECODER.raw_decode(content, start)
     except RecursionError:
@@ -97,7 +97,7 @@ def read_whole_objects(text: str) -> list[dict[str, Any]]:
 
 
 def read_list(text: str, key: str) -> list[Any] | BrokenList:
-    """Read a reply that should be a list: bare, under `key`, or under any single key."""
+    """Read a reply that should be a list, or an object with the list under `key` or under its only key."""
     try:
         value = read_json(text)
     except NotJsonError as error:

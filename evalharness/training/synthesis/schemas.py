@@ -41,13 +41,13 @@ SCRIPT: dict[str, Any] = {
                     "player": _object({"information": _TEXT}),
                 }
             ),
-            # Order of writing: the environment first, then a task in it, then the actions.
+            # The model writes the keys in this order: the environment, a task in this environment, then the actions.
             "Goal": _TEXT,
             "Completion Conditions": _TEXTS,
             "Available Actions": {
                 "type": "object",
                 "additionalProperties": _object(
-                    # the order of appendix G
+                    # in the order of the paper's appendix G
                     {
                         "description": _TEXT,
                         "special format": _TEXT,
@@ -63,7 +63,7 @@ SCRIPT: dict[str, Any] = {
 
 TRAJECTORY: dict[str, Any] = _object(
     {
-        # Several servers refuse a list at the root.
+        # The list is inside an object, because several servers refuse a schema with a list at the root.
         "trajectory": {
             "type": "array",
             "items": {
@@ -97,6 +97,6 @@ TRAJECTORY: dict[str, Any] = _object(
 
 
 def make_response_format(name: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the `response_format` of the chat completions API. It is not `strict`, because that forbids a script's
-    own keys."""
+    """Return the `response_format` of the chat completions API. `strict` is not set, because strict schemas forbid keys
+    that a script chooses, such as names of places."""
     return {"type": "json_schema", "json_schema": {"name": name, "schema": schema}}

@@ -1,7 +1,7 @@
-"""The script of a world, which the Dungeon Master follows. It comes from a model, so pydantic validates it.
+"""The script of a text game, which the Dungeon Master follows. A model writes scripts, so pydantic validates them.
 
-The format is the paper's (section 3.1, appendix G). Where the appendix is ambiguous both readings are accepted: the
-player may stand in `Environment`, in its `places and objects`, or beside it.
+The paper defines the format (section 3.1, appendix G). The appendix does not say clearly where `player` belongs, so
+three positions are accepted: in `Environment`, in its `places and objects`, or at the top level.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
 
 MOST_PLACES = 500
-"""Places and objects of a script, over all levels."""
+"""Most places and objects of a script, counted over all levels of nesting."""
 MOST_ACTIONS = 60
 DEEPEST_PLACE = 12
 _MOST_MISTAKES = 8
-"""Mistakes that the model gets at once."""
+"""Most mistakes in one message to the model."""
 
 
 class _StrictModel(BaseModel):
@@ -32,17 +32,17 @@ def _text_or_place(value: Any) -> str:
 Entry = Annotated[
     Annotated[str, Tag("text")] | Annotated["Place", Tag("place")], Discriminator(_text_or_place)
 ]
-"""A value of a place: a text that only the Dungeon Master knows, or a place or object in it."""
+"""A value under a key of a place: a text that only the Dungeon Master knows, or a place or object inside this place."""
 
 
 class Place(_StrictModel):
-    """A place or an object, with the things in it."""
+    """A place or an object, with the places and objects inside."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Entry] = Field(init=False)
 
     information: str | None = None
-    """The text that the player sees on examining, opening or entering it."""
+    """The text that the player sees when examining, opening or entering the place."""
     location: str | None = None
     """Location relative to the place that contains it."""
     relative_location: list[str] | None = Field(default=None, alias="relative location")
@@ -85,15 +85,15 @@ class Action(_StrictModel):
 
     description: str | None = None
     special_format: str | None = Field(default=None, alias="special format")
-    """The format of an argument without a list of values: an answer, a search, code."""
+    """The format of a free text argument, such as an answer, a search query, or code."""
     verification_code: str = Field(alias="verification code", min_length=1)
     """A regular expression that matches the whole action."""
     parameters: dict[str, list[str] | None] = {}
-    """Parameter -> all its values; None if they are unlimited."""
+    """Parameter -> all values of the parameter; None if any text is a value."""
 
     @property
     def is_unbounded(self) -> bool:
-        """Whether an argument is free text, so that its values cannot be listed."""
+        """Whether an argument is free text; such an argument has no list of values."""
         return bool(self.special_format and self.special_format.strip())
 
 
@@ -107,7 +107,7 @@ class Script(_StrictModel):
     @model_validator(mode="before")
     @classmethod
     def _player_in_environment(cls, data: Any) -> Any:
-        """Move the player into `Environment` from the two other places where it may stand."""
+        """Move the player into `Environment`, if it is in `places and objects` or at the top level."""
         if not isinstance(data, dict) or not isinstance(data.get("Environment"), dict):
             return data
         environment = dict(data["Environment"])
@@ -121,7 +121,7 @@ class Script(_StrictModel):
         return {**data, "Environment": environment}
 
     def to_json(self) -> dict[str, Any]:
-        """Return the script with the paper's keys, without absent keys."""
+        """Return the script with the paper's keys. Optional keys without a value are left out."""
         data: dict[str, Any] = _without_none(self.model_dump(mode="json", by_alias=True))
         return data
 
@@ -132,7 +132,7 @@ class Script(_StrictModel):
 
 
 def _without_none(value: Any) -> Any:
-    """Remove optional fields that are None. A parameter's None means unlimited and stays."""
+    """Remove optional fields that are None. None in `parameters` is kept, because it means that any text is a value."""
     if not isinstance(value, dict):
         return value
     return {
@@ -151,13 +151,13 @@ class KeysError(ValueError):
 
 
 def limit_mistakes(found: list[str]) -> list[str]:
-    """Return as many mistakes as a model gets at once."""
+    """Return the first `_MOST_MISTAKES` mistakes, and the number of the others."""
     more = [f"and {len(found) - _MOST_MISTAKES} more"] if len(found) > _MOST_MISTAKES else []
     return found[:_MOST_MISTAKES] + more
 
 
 def list_mistakes(error: ValidationError) -> list[str]:
-    """Return a line for each mistake, in words for a model."""
+    """Return a line for each mistake, to be sent to the model."""
     mistakes = []
     for problem in error.errors(include_url=False, include_context=False):
         where = " / ".join(str(part)[:60] for part in problem["loc"] if part not in ("text", "place"))
@@ -173,7 +173,7 @@ def _describe_value(value: Any) -> str:
 
 
 def read_script(value: Any) -> Script:
-    """Check keys, types and sizes. Raises KeysError."""
+    """Return the script after checking keys, types and sizes. Raises KeysError."""
     try:
         script = Script.model_validate(value)
     except ValidationError as error:

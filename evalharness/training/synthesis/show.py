@@ -1,4 +1,4 @@
-"""Format the table of a verification for a terminal."""
+"""Format the counts of verified replies as a table for a terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evalharness.training.synthesis.signals import MEANINGS, Signal
 
 
 def make_verification_table(summary: Mapping[str, Any]) -> RenderableType:
-    """Return the table of passed personas by call, of signals of other replies, and of rejected personas."""
+    """Return a table with a row for each signal: number of replies by call, and number of personas rejected with it."""
     by_call = summary["signals_by_call"]
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("signal", no_wrap=True)

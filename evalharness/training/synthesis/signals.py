@@ -1,4 +1,4 @@
-"""Signals of the verification of replies, and their counts by call."""
+"""Signals: the results of verifying a reply, and counts of signals by call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 
 class Signal(StrEnum):
-    """The paper's signals (algorithm 1, appendix J), with the verification of scripts, and four of our own."""
+    """The result of verifying a reply. Most signals are the paper's (algorithm 1, appendix J); four are not in the
+    paper."""
 
     OK = "OK"
     JSON = "JSON"
@@ -24,17 +25,19 @@ class Signal(StrEnum):
     LAST_ERROR = "LAST_ERROR"
     """The last turn is an error."""
     UNFINISHED = "UNFINISHED"
-    """The last turn does not say that the task succeeded, or it is the player's."""
+    """The last turn does not say that the task succeeded, or the last turn belongs to the player."""
     TOO_FEW = "TOO_FEW"
-    """There are too few error turns."""
+    """The trajectory has too few turns with errors."""
     ERRS = "ERRS"
-    """Our own: the player errs in a game that must have no errors."""
+    """Not in the paper: the player makes an error although the trajectory must have no errors."""
     CONTEXT = "CONTEXT"
-    """Our own: the dialogue does not fit the model's context."""
+    """Not in the paper: the dialogue does not fit the model's context."""
     REFUSED = "REFUSED"
-    """Our own: the server refuses this request and answers others (a content filter, for example)."""
+    """Not in the paper: the server refuses this request, for example by a content filter, but answers other
+    requests."""
     NO_CALLS = "NO_CALLS"
-    """Our own: the script used all calls of the persona."""
+    """Not in the paper: no call is left for the trajectory, because writing the script used all calls of the
+    persona."""
 
 
 MEANINGS = {
@@ -54,11 +57,9 @@ MEANINGS = {
 
 @dataclass(frozen=True)
 class ReplyCheck:
-    """The result of verifying one reply."""
-
     signal: Signal
     mistakes: tuple[str, ...] = ()
-    """The mistakes, in words for the model."""
+    """The mistakes, as sentences that are sent to the model."""
 
 
 @dataclass
@@ -66,9 +67,9 @@ class Tally:
     """Counts of finished personas."""
 
     passed_at: Counter[int] = field(default_factory=Counter)
-    """Number of the call that passed -> number of personas."""
+    """Number of the call whose reply passed -> number of personas."""
     rejected: Counter[str] = field(default_factory=Counter)
-    """Last signal -> number of personas."""
+    """Signal of the last reply -> number of rejected personas."""
     signals: dict[int, Counter[str]] = field(default_factory=dict)
     """Number of the call -> signal -> number of replies."""
     calls: int = 0
@@ -98,7 +99,6 @@ class Tally:
         self.completion_tokens += record["completion_tokens"]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the counts for `summary.json`."""
         tokens = {"prompt": self.prompt_tokens, "completion": self.completion_tokens}
         return {
             "finished": self.finished,

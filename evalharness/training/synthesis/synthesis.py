@@ -1,4 +1,4 @@
-"""Have a served model write scripts and trajectories, from the options to the summary of one folder."""
+"""Have a served model write scripts and trajectories into a folder, and write the folder's summary."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ from evalharness.training.synthesis.synthesis_store import (
 from evalharness.training.synthesis.verify import Errors, find_script_mistakes
 
 CONTEXT_TOKENS = 16384
-"""Context length of a server that we start, if the model allows it: three example scripts, a script and its trajectory
-fit."""
+"""Context length of a vLLM server started here, if the model allows it. Three example scripts, a script and a
+trajectory fit into this context."""
 
 Kind = Literal["scripts", "trajectories"]
 
@@ -53,7 +53,7 @@ Kind = Literal["scripts", "trajectories"]
 @dataclass
 class SynthesisProgress(WorkProgress):
     tally: Tally = field(default_factory=Tally)
-    """Counts of all finished personas, with those of earlier sessions."""
+    """Counts of all finished personas, including those of earlier sessions."""
 
     def details(self) -> list[str]:
         counted = self.tally
@@ -67,18 +67,18 @@ class SynthesisProgress(WorkProgress):
 
 @dataclass
 class PersonaJob:
-    """A persona that is not finished. Its dialogue is made when its turn comes, because not all dialogues fit into
-    memory."""
+    """A persona whose dialogue is not finished. The dialogue is created when the job starts, because the dialogues of
+    all jobs would not fit into memory."""
 
     key: str
     make: Callable[[], Dialogue]
     _dialogue: Dialogue | None = None
-    """The dialogue of an earlier attempt."""
+    """The dialogue of an earlier attempt, which failed because of the infrastructure."""
 
     async def run(self, model: AskedModel, store: SynthesisStore, progress: SynthesisProgress) -> None:
         dialogue = self._dialogue
         if dialogue is None:
-            # Verification runs in a thread: untrusted expressions may take up to the time limit.
+            # Verify in a thread: a regular expression written by the model may take up to the time limit.
             dialogue = self._dialogue = await asyncio.to_thread(self._begin, store)
         while not dialogue.finished:
             messages, number = dialogue.messages(), dialogue.calls + 1
@@ -91,7 +91,7 @@ class PersonaJob:
         self._dialogue = None
 
     def _begin(self, store: SynthesisStore) -> Dialogue:
-        """Return the dialogue from its beginning, or continued after the stored calls."""
+        """Return the dialogue after replaying the stored calls of the persona."""
         dialogue = self.make()
         for call in store.calls.get(self.key, ()):
             dialogue.take(call)
@@ -100,7 +100,7 @@ class PersonaJob:
 
 @dataclass(frozen=True)
 class Synthesis:
-    """Options of both commands."""
+    """Options that `refine scripts` and `refine trajectories` share."""
 
     model: PolicyConfig
     output: Path
@@ -112,7 +112,7 @@ class Synthesis:
     """Number of attempts at a persona after infrastructure failures."""
 
     def identity(self, kind: Kind, prompts: SynthesisPrompts) -> dict[str, Any]:
-        """Return the values that must be equal to continue a folder. The number of personas may grow."""
+        """Return the options that must be unchanged to continue a folder. The number of personas may increase."""
         return {
             "kind": kind,
             "most_calls": self.most_calls,
@@ -129,9 +129,9 @@ def make_scripts(
     *,
     watch: Watch = nullcontext,
 ) -> AskingResult:
-    """Draw `count` personas and have the model write a script for each, or continue.
+    """Draw `count` personas and have the model write a script for each persona that is not finished.
 
-    Raises UserError for mistakes of the user. Infrastructure failures are recorded and returned.
+    Raises UserError for wrong options or files. Infrastructure failures are recorded and returned.
     """
     prompts = load_prompts(what.prompts)
     personas = read_personas(personas_file)
@@ -163,7 +163,7 @@ def make_trajectories(
     *,
     watch: Watch = nullcontext,
 ) -> AskingResult:
-    """Have the model play the first `count` scripts of a folder, or continue."""
+    """Have the model play those of the folder's first `count` scripts that are not finished."""
     prompts = load_prompts(what.prompts)
     source = read_synthesis_manifest(scripts)
     if source["identity"]["kind"] != "scripts":
@@ -183,7 +183,7 @@ def make_trajectories(
     def play(line: FinishedLine) -> TrajectoryDialogue:
         record = line.read()
         script = read_stored_script(scripts, record)
-        if mistakes := find_script_mistakes(script):  # the script must still pass
+        if mistakes := find_script_mistakes(script):  # the file may have been edited
             raise UserError(f"{scripts}: the script of {record['key']} no longer passes: {mistakes[0]}")
         return TrajectoryDialogue(
             record["key"],
@@ -229,7 +229,7 @@ def _synthesise(
 
 
 def _with_context(config: PolicyConfig) -> PolicyConfig:
-    """Give a server that we start a longer context than for episodes, if the model allows it."""
+    """Return the options with a longer context for a vLLM server started here, if the model allows it."""
     from evalharness.models.serving.demo import is_demo
 
     if config.is_endpoint or "--max-model-len" in config.vllm_args or is_demo(config.model):

@@ -1,4 +1,4 @@
-"""Make messages from the prompts `prompts/training/script.yaml` and `trajectory.yaml`."""
+"""Make requests from the prompt files `prompts/training/script.yaml` and `trajectory.yaml`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evalharness.training.synthesis.script import Script
 from evalharness.training.synthesis.trajectory import Turn
 
 _LONGEST_SHOWN = 30_000
-"""Characters of a rejected script that the model gets again."""
+"""Most characters of a rejected script in the request for a corrected script."""
 
 
 class _PromptModel(BaseModel):
@@ -32,7 +32,7 @@ class ScriptExample(_PromptModel):
 class ScriptPrompt(_PromptModel):
     system: str
     instruction: str
-    """Contains `{persona}`."""
+    """Must contain `{persona}`, which is replaced by the persona's text."""
     format: str
     correction: str
     """The message after a rejected script; contains `{mistakes}`."""
@@ -41,19 +41,19 @@ class ScriptPrompt(_PromptModel):
 
 class TrajectoryExample(_PromptModel):
     script: int
-    """Index of the script in the script prompt's examples."""
+    """Index of the played script in `ScriptPrompt.examples`."""
     trajectory: list[dict[str, Any]]
 
 
 class TrajectoryPrompt(_PromptModel):
     system: str
     instruction: str
-    """Contains `{script}`, and `{errors}` for one of the next two fields."""
+    """Contains `{script}`, and `{errors}`, which is replaced by the field `errors` or `no_errors`."""
     errors: str = ""
     no_errors: str = (
         "- The Player makes no error: every Action is right, and no turn of the DM has an error flag."
     )
-    """Replaces `errors` for data without errors; added to the end of an instruction without `{errors}`."""
+    """Used instead of `errors` for data without errors. Appended to the instruction if that has no `{errors}`."""
     format: str
     again: str
     """The message if no turn is kept; contains `{mistakes}`."""
@@ -70,7 +70,7 @@ class SynthesisPrompts:
     """File name -> hash."""
 
     def ask_script(self, persona: str, rejected: str | None, mistakes: Sequence[str]) -> list[Message]:
-        """Return the request for a script, or for a corrected one if `rejected` is the last reply."""
+        """Return the request for a script. If `rejected` is given, ask for a correction of this reply."""
         prompt = self.script
         examples = "\n\n".join(
             f"Example {number}, for the person: {each.persona}\n{_to_json(each.script)}"
@@ -98,8 +98,8 @@ class SynthesisPrompts:
         *,
         errors: bool = True,
     ) -> list[Message]:
-        """Return the request for a trajectory, for the turns after `kept`, or for another trajectory than `rejected`.
-        `errors`: the player must err and correct its errors."""
+        """Return the request for a trajectory. Given `kept`, ask for the turns after these; given `rejected`, ask for
+        another trajectory. `errors`: whether the player must make errors and correct them."""
         prompt = self.trajectory
         example = prompt.example
         example_text = (
@@ -130,7 +130,8 @@ class SynthesisPrompts:
 
 
 def _drop_errors(turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the example without the player's errors and the Dungeon Master's answers to them, renumbered."""
+    """Return the example's turns, renumbered, without the player's errors and the Dungeon Master's answers to these
+    errors."""
     right_turns: list[dict[str, Any]] = []
     for turn in turns:
         if any(turn.get(flag) for flag in ("parameter_error", "place_error", "logic_error")):
@@ -141,7 +142,7 @@ def _drop_errors(turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _to_json(value: Any) -> str:
-    """Return JSON on one line: an indented script has twice as many tokens."""
+    """Return JSON on one line, because an indented script has twice as many tokens."""
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -150,7 +151,8 @@ def _write_list(mistakes: Sequence[str]) -> str:
 
 
 def _write_opening(system: str, form: str, examples: str, instruction: str) -> list[Message]:
-    """Return the first messages. The part that all requests share comes first, for the server's prefix cache."""
+    """Return the first two messages. They begin with the text that all requests share, so that the server's prefix
+    cache works."""
     parts = [form.strip(), examples, instruction.strip()]
     return [
         {"role": "system", "content": system.strip()},
@@ -159,8 +161,8 @@ def _write_opening(system: str, form: str, examples: str, instruction: str) -> l
 
 
 def load_prompts(folder: Path | None = None) -> SynthesisPrompts:
-    """Load the package's prompts; a file of the same name in `folder` replaces one. Raises UserError that names the
-    file and the mistake."""
+    """Load the prompt files of this package; a file in `folder` replaces the package's file of the same name. Raises
+    UserError with the file and the mistake."""
     ours = prompts_folder() / "training"
     _, script, script_sha = read_prompt_file(ours / "script.yaml", ScriptPrompt, folder)
     _, trajectory, trajectory_sha = read_prompt_file(ours / "trajectory.yaml", TrajectoryPrompt, folder)

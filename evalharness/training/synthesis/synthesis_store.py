@@ -1,14 +1,11 @@
-"""The folder of scripts or trajectories, with the model's calls and their results. One process writes at a time.
+"""Read and write the folder of scripts or trajectories. One process writes at a time.
 
-| file | content |
-|---|---|
-| `manifest.json` | options, sampling, model, hashes of prompts and personas, and every session |
-| `calls.jsonl` | a line for each answered call, synced before the next call, so that no paid reply is lost |
-| `passed.jsonl`, `rejected.jsonl` | a line for each finished persona, with the signal of every call |
-| `errors.jsonl` | a line for each infrastructure failure |
-| `server.log` | output of the model server |
-| `summary.json` | number of passed personas by call, reasons of rejections, calls, tokens |
-| `data.jsonl`, `data.manifest.json` | passed trajectories as training data |
+| file | content | |---|---| | `manifest.json` | options, sampling, model, hashes of prompts and personas, and facts
+about each session | | `calls.jsonl` | a line for each answered call, synced before the next call, so that no paid reply
+is lost | | `passed.jsonl`, `rejected.jsonl` | a line for each finished persona, with the signal of every call | |
+`errors.jsonl` | a line for each infrastructure failure | | `server.log` | output of the model server | | `summary.json`
+| number of passed personas by call, reasons of rejections, calls, tokens | | `data.jsonl`, `data.manifest.json` |
+passed trajectories as training data |
 """
 
 from __future__ import annotations
@@ -32,7 +29,8 @@ from evalharness.training.synthesis.signals import Signal
 
 
 class _Finished(Stored):
-    """A line of `passed.jsonl` or `rejected.jsonl`. Its script and turns are checked when they are used."""
+    """A line of `passed.jsonl` or `rejected.jsonl`. The script and the turns in the line are validated later, on
+    use."""
 
     key: str
     index: Count
@@ -98,8 +96,8 @@ _REFUSALS: dict[str, Refusal] = {"CONTEXT": "context", "REFUSED": "refused"}
 
 @dataclass(frozen=True, order=True)
 class FinishedLine:
-    """The position of a finished persona in its file. Tens of thousands of personas do not fit into memory; their
-    positions do."""
+    """The position of a finished persona's line in a file. Only positions are kept in memory, because tens of thousands
+    of personas with scripts would not fit."""
 
     index: int
     key: str
@@ -114,13 +112,12 @@ class FinishedLine:
 
 
 def read_finished(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield every finished persona."""
     for name in (PASSED, REJECTED):
         yield from read_lines(folder / name, AGAIN, _parse_finished)
 
 
 def list_finished(path: Path) -> list[FinishedLine]:
-    """Return the lines of `passed.jsonl` or `rejected.jsonl` in the order of the draw."""
+    """Return the lines of `passed.jsonl` or `rejected.jsonl` in the order in which the personas were drawn."""
     return sorted(
         FinishedLine(record["index"], record["key"], path, offset)
         for _, offset, record in locate_lines(path, AGAIN, _parse_finished)
@@ -128,7 +125,7 @@ def list_finished(path: Path) -> list[FinishedLine]:
 
 
 def list_all_finished(folder: Path) -> tuple[list[FinishedLine], list[FinishedLine]]:
-    """Return the passed and the rejected personas, each in the order of the draw."""
+    """Return the passed and the rejected personas, each list in the order in which the personas were drawn."""
     return list_finished(folder / PASSED), list_finished(folder / REJECTED)
 
 
@@ -155,8 +152,8 @@ def read_synthesis_manifest(folder: Path) -> dict[str, Any]:
 
 
 class SynthesisStore(AnswerFolder):
-    """The store of a folder. After `resume`, `done` has the finished personas and `calls` the answered calls of the
-    others."""
+    """Writes the folder. After `resume`, `done` has the keys of finished personas, and `calls` has the stored calls of
+    all other personas."""
 
     lines = (CALLS, PASSED, REJECTED, ERRORS)
 

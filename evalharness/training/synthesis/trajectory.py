@@ -1,4 +1,5 @@
-"""The turns of a trajectory, in which one model plays Dungeon Master and player (appendix H of the paper)."""
+"""The turns of a trajectory. One model plays both the Dungeon Master (the game's simulator) and the player (appendix H
+of the paper)."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from evalharness.training.synthesis.script import KeysError, list_mistakes
 
 KINDS = ("parameter", "place", "logic")
 SUCCEEDED = "Task Succeed"
-"""Text of the last observation."""
+"""Text that the last observation must contain."""
 MOST_TURNS = 200
 
 
@@ -23,7 +24,7 @@ class _Turn(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
 
     turn: int
-    """The model's own number of the turn; only the place in the list counts."""
+    """The turn's number as the model wrote it. `read_turn` replaces it by the turn's position in the list."""
     thought: str = Field(alias="Thought")
 
     def to_json(self) -> dict[str, Any]:
@@ -31,16 +32,16 @@ class _Turn(BaseModel):
 
 
 class MasterTurn(_Turn):
-    """A turn of the Dungeon Master: the observation, and the errors of the action before it."""
+    """A turn of the Dungeon Master: an observation, and error flags about the player's previous action."""
 
     role: Literal["DM"]
     observation: str = Field(alias="Observation")
     parameter_error: bool
-    """The last action has the format of no available action."""
+    """The player's previous action does not have the format of any available action."""
     place_error: bool
-    """The last action was done in the wrong place."""
+    """The player's previous action was done in the wrong place."""
     logic_error: bool
-    """The last action changes nothing, or returns to an earlier state."""
+    """The player's previous action changed nothing, or returned to an earlier state."""
     progress_rate: float = Field(le=1.0, allow_inf_nan=False)
     finished: bool
 
@@ -59,7 +60,7 @@ _TURN: TypeAdapter[Turn] = TypeAdapter(Annotated[Turn, Field(discriminator="role
 
 
 def read_turn(value: Any, place: int) -> Turn:
-    """Return the turn at `place` (from 0; the Dungeon Master's are even). Raises KeysError."""
+    """Return the turn at position `place`. The Dungeon Master has the positions 0, 2, 4, ... Raises KeysError."""
     try:
         turn = _TURN.validate_python(value)
     except ValidationError as error:
@@ -76,7 +77,7 @@ def count_error_turns(turns: Sequence[Turn]) -> int:
 
 
 def list_progress(turns: Sequence[Turn]) -> list[float]:
-    """Return the progress after each turn of the player, as the Dungeon Master states it."""
+    """Return the Dungeon Master's `progress_rate` after each turn of the player."""
     return [turn.progress_rate for turn in turns[1:] if isinstance(turn, MasterTurn)]
 
 
@@ -84,13 +85,13 @@ _LABEL = re.compile(r"^\s*(?:thought|action)\s*:\s*", re.IGNORECASE)
 
 
 def write_reply(turn: PlayerTurn) -> str:
-    """Return the player's turn as an agent's reply. A label that the model wrote itself is not repeated."""
+    """Return the player's turn as a reply "Thought: ... Action: ...", even if the model already wrote these labels."""
     thought, action = (_LABEL.sub("", text).strip() for text in (turn.thought, turn.action))
     return f"Thought: {thought}\nAction: {action}"
 
 
 def mark_messages(turns: Sequence[Turn]) -> tuple[MarkedMessage, ...]:
-    """Return the conversation to train on. The Dungeon Master's observations are the user's messages.
+    """Return the conversation to train on. The Dungeon Master's observations become user messages.
 
     A player's turn is trained if the next turn has no error flag (the paper's section 3.3). The observation after the
     last action is left out.
@@ -98,7 +99,7 @@ def mark_messages(turns: Sequence[Turn]) -> tuple[MarkedMessage, ...]:
     messages: list[MarkedMessage] = []
     for turn, following in pairwise(turns):
         if isinstance(turn, MasterTurn):
-            # As in an episode: the first message states the task, later ones are observations.
+            # As in an episode, the first user message states the task, and later user messages are observations.
             text = f"Observation: {turn.observation}" if messages else turn.observation
             messages.append(MarkedMessage("user", text))
             continue

@@ -1,16 +1,17 @@
 """Verify scripts and trajectories by the paper's section 3.1 and algorithm 1 (appendix J).
 
-Our reading of open points:
+Decisions where the paper is unclear:
 
-* A trajectory is judged together with the turns kept before it: if the last kept turn is the player's, its action can
-only be judged with the next turn.
+* A reply is judged together with the turns kept from earlier replies, because an action of the player can only be
+judged with the Dungeon Master's next turn.
 
-* If a reply breaks off, its complete turns before the break are kept as far as they pass.
+* If a reply is cut off, its complete turns are kept up to the first mistake.
 
 * A trajectory that ends with the player is unfinished (the printed algorithm would pass it).
 
-* The paper's sources differ in three points. We follow algorithm 1 in two: any error flag of the next turn excuses a
-bad action, and the last turn of a game without success is dropped. Error turns are counted over kept and new turns.
+* Where the paper's text and algorithm 1 differ, algorithm 1 is followed in two points: an action outside the script is
+allowed if the next turn has any error flag, and the last turn of a trajectory without success is dropped. In a third
+point it is not: error turns are counted over kept and new turns.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ from evalharness.training.synthesis.trajectory import (
 )
 
 Errors = Literal["some", "none"]
-"""`none`: the paper's `no_refine_data`, new data in which no player errs."""
+"""`none`: ask for trajectories without errors, as in the paper's ablation `no_refine_data`."""
 LEAST_ERRORS = 2
-"""Error turns of a trajectory, as in the preprint; the reproducibility page has 1."""
+"""Fewest error turns of a trajectory. The paper's preprint requires 2; its reproducibility page requires 1."""
 
 
 def verify_script(text: str) -> tuple[Script | None, ReplyCheck]:
-    """Return the script in a reply, if it passes, with the check's result."""
+    """Return the script in a reply (None if it does not pass) and the result of the check."""
     try:
         script = read_script(read_json(text))
     except NotJsonError as error:
@@ -72,7 +73,7 @@ def verify_trajectory(
 def _pass_turns(
     script: Script, values: list[Any], kept: Sequence[Turn], errors: Errors, *, whole: bool
 ) -> tuple[list[Turn], ReplyCheck]:
-    """Check the turns. `whole`: the last value is the trajectory's last turn, so its end is judged, too."""
+    """Check the turns. `whole`: the reply is complete, so the end of the trajectory is checked, too."""
     turns: list[Turn] = list(kept)
     bad_keys: KeysError | None = None
     for value in _drop_repeats(values, kept):
@@ -84,7 +85,7 @@ def _pass_turns(
             bad_keys = error
             break
     actions = ActionCheck(script)
-    # The last kept turn may be the player's, which was not judged yet.
+    # Start with the last kept turn: if it is the player's, it was not checked yet.
     for place in range(max(len(kept) - 1, 0), len(turns) - 1):
         turn, following = turns[place], turns[place + 1]
         if isinstance(turn, PlayerTurn) and isinstance(following, MasterTurn):
@@ -120,7 +121,7 @@ def _judge_end(turns: list[Turn], kept: int, errors: Errors) -> tuple[list[Turn]
             (f"the last Observation (turn {len(turns) - 1}) does not contain {SUCCEEDED!r}",),
         )
     if errors == "some" and (count := count_error_turns(turns)) < LEAST_ERRORS:
-        # Keep all turns: the model sees them with the request for another game.
+        # Keep all turns: the request for another trajectory shows them to the model.
         return turns, ReplyCheck(
             Signal.TOO_FEW,
             (f"the Player erred in {count} turns; at least {LEAST_ERRORS} are needed",),
@@ -137,7 +138,7 @@ def _bad_action(place: int, turn: PlayerTurn, script: Script) -> str:
 
 
 def _drop_repeats(values: list[Any], kept: Sequence[Turn]) -> list[Any]:
-    """Return `values` without the kept turns, if the model repeated them before it continued."""
+    """Return `values` without the kept turns, if the model repeated the kept turns before new ones."""
     if not kept or len(values) < len(kept):
         return values
     for place, (value, turn) in enumerate(zip(values, kept, strict=False)):
