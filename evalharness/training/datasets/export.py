@@ -24,8 +24,6 @@ MANIFEST = "export.json"
 
 @dataclass
 class ExportResult:
-    """The files and counts of an export."""
-
     files: list[Path] = field(default_factory=list)
     conversations: int = 0
     """Number of conversations that were read."""

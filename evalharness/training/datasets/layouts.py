@@ -320,7 +320,6 @@ def _parse_document(path: Path, odd: Odd) -> Any:
 
 
 def _parse(text: bytes, odd: Odd) -> Any:
-    """Parse JSON text. Raises UnfitError."""
     try:
         return reading.parse_json(text, odd=odd)
     except ValueError as error:

@@ -58,7 +58,6 @@ class TokenCounts(JsonCounts):
     refused: Counter[str] = field(default_factory=Counter)
 
     def lines(self) -> list[str]:
-        """Return messages for the terminal."""
         tokens = ", ".join(f"{name!r} {count:,}" for name, count in sorted(self.special_texts.items()))
         return [f"special tokens in texts, encoded as text: {tokens}"] if tokens else []
 

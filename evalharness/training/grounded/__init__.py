@@ -1,1 +1,1 @@
-"""Trajectories made in the simulators themselves."""
+"""Make training trajectories in the real simulators, with rule-based agents and injected errors."""

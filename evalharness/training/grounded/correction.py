@@ -1,4 +1,4 @@
-"""Correct a model's errors in whole runs, many episodes at once. The same runs give the same bytes."""
+"""Correct the errors of a model in whole runs (`refine correct`). Equal runs give identical files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Takeover:
 
 @dataclass
 class CorrectionPlan:
-    """The corrections to make, of all runs."""
+    """The episodes to correct, collected from all runs."""
 
     how: Correction
     exclusion: Exclusion
@@ -59,7 +59,7 @@ class CorrectionPlan:
         return {family: FamilyCount(len(jobs)) for family, jobs in self.jobs.items()}
 
     def add(self, number: int, folder: Path, specs: Mapping[str, EnvSpec]) -> None:
-        """Add the corrections of one run. Raises UserError if the teacher cannot continue the run's episodes."""
+        """Add the episodes of one run. Raises UserError if the run has another agent than react, or a perturbation."""
         how, exclusion = self.how, self.exclusion
         manifest = read_manifest(folder)
         _require_react(folder, manifest)
@@ -108,7 +108,7 @@ def _find_exclusion(task: Task, spec: EnvSpec, exclusion: Exclusion) -> str | No
 def plan_correction(
     runs: Sequence[Path], how: Correction, specs: Mapping[str, EnvSpec], exclusion: Exclusion
 ) -> CorrectionPlan:
-    """Return the corrections of all runs. Raises UserError, also if nothing can be corrected."""
+    """Return the episodes to correct in all runs. Raises UserError, also if no episode can be corrected."""
     plan = CorrectionPlan(how, exclusion)
     for number, path in enumerate(runs, 1):
         plan.add(number, find_run_folder(path), specs)
@@ -155,8 +155,6 @@ async def correct(
 
 
 class _Family(FamilyMaking):
-    """The corrections of one family."""
-
     def __init__(
         self,
         making: Making,
@@ -170,8 +168,8 @@ class _Family(FamilyMaking):
         self.jobs = jobs
 
     async def run(self) -> None:
-        """Make the family's corrections in order. Of equal conversations keep the first: without errors, the teacher
-        plays a task the same way each time."""
+        """Make the family's corrections in order. Of equal conversations keep the first: with --errors none, the
+        teacher plays every episode of a task in the same way."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._job(job)) for job in self.jobs]
         made = [conversation for task in tasks if (conversation := task.result()) is not None]
@@ -193,7 +191,7 @@ class _Family(FamilyMaking):
         return result
 
     async def _correct(self, environment: Environment, job: _Takeover) -> Conversation | str:
-        """Return the corrected episode, or the reason why it could not be made."""
+        """Return the corrected episode, or the reason why the episode could not be corrected."""
         stage = self.stage(environment, job.task, MAX_TURNS)
         try:
             return await correct_episode(stage, job.episode, job.after, job.taught)

@@ -1,7 +1,8 @@
-"""Play a plan in the simulator without errors, then again with errors put in.
+"""Play the oracle's plan, or a rule-based agent's actions, in the simulator; then play the same actions again with
+injected errors.
 
-The simulator confirms every error: it refuses the action, or it carries the action out without progress. All later
-turns of the plan must have the same observations, validity and progress as without the error.
+The simulator must refuse an injected `parameter` or `place` error, and execute a `logic` error without progress. All
+later turns must have the same observations, validity and progress as without errors.
 """
 
 from __future__ import annotations
@@ -22,37 +23,37 @@ from evalharness.training.teachers.teaching import Decision, Seeker, Teaching
 _ATTEMPTS = 14
 """Number of attempts at a trajectory. A new attempt begins if the simulator does not confirm an error."""
 _PLAIN_FROM = 9
-"""From this attempt on, only names and verbs are changed: such errors are almost always confirmed."""
+"""From this attempt on, inject only wrong names and verbs, because the simulator refuses these almost always."""
 
 
 class NoTrajectoryError(Exception):
-    """The task gives no trajectory; the message is a short reason that is counted."""
+    """No trajectory can be made from the task. The message is a short reason, by which such failures are counted."""
 
 
 @dataclass(frozen=True)
 class ErrorPlan:
-    """Number, length and kinds of the errors in a trajectory."""
+    """The number of error sequences in a trajectory, and the lengths of the sequences and kinds of errors."""
 
     runs: tuple[int, int] = (1, 3)
     """Least and most number of error sequences in a trajectory."""
     lengths: tuple[float, ...] = (0.62, 0.24, 0.09, 0.05)
-    """Shares of sequences with one, two, three and four errors."""
+    """Probabilities that an error sequence has one, two, three and four errors."""
     kinds: tuple[Kind, ...] = KINDS
 
 
 @dataclass(frozen=True)
 class DraftedTurn:
-    """One turn of a trajectory: an action of the plan, an error, or the undoing of an error."""
+    """One turn of a trajectory: an action of the plan, an injected error, or an action that undoes an error."""
 
     scene: Scene
     said: str
-    """The action in the words of the surface."""
+    """The action in the wording of the perturbation."""
     valid: bool
     progress: float
     injected: InjectedError | None = None
     """The error, if this turn is one."""
     after: tuple[InjectedError, ...] = ()
-    """The error sequence before this turn, if this is the first right turn after it."""
+    """The preceding error sequence, if this is the first right turn after the sequence."""
     takes_back: bool = False
 
     @classmethod
@@ -62,7 +63,7 @@ class DraftedTurn:
 
 @dataclass(frozen=True)
 class CleanPlay:
-    """A task that was played without errors."""
+    """The goal, first observation and steps of a task that was played without errors."""
 
     goal: str
     first_observation: str
@@ -70,7 +71,7 @@ class CleanPlay:
 
 
 def make_step(decision: Decision, observation: str, info: Mapping[str, Any]) -> Step:
-    """Return the step of a decision and of the simulator's answer to it."""
+    """Return the step that consists of a decision and the simulator's answer."""
     return Step(
         decision.action,
         observation,
@@ -84,7 +85,7 @@ def make_step(decision: Decision, observation: str, info: Mapping[str, Any]) -> 
 
 @dataclass
 class Stage:
-    """A task, the environment that plays it, and what the family's teacher knows."""
+    """Plays one task in an environment, with the texts and rules of the family's teacher."""
 
     spec: EnvSpec
     task: Task
@@ -92,7 +93,7 @@ class Stage:
     world: Teaching
     surface: PlayedSurface
     rules: str
-    """System text and instruction, in the environment's own words."""
+    """System text and instruction of the prompt, in the environment's original wording."""
     max_turns: int
 
     def scene(self, clean: CleanPlay, at: int) -> Scene:
@@ -103,8 +104,8 @@ class Stage:
         return await self.environment.step(self.surface.to_world(said))
 
     def has_effect(self, observation: str, info: Mapping[str, Any]) -> bool:
-        """Return whether a player must know of the step. False if the action was refused, had no effect, or only
-        listed the valid actions."""
+        """Return whether a step has an effect. False if the action was refused, changed nothing, or only listed the
+        valid actions."""
         return bool(info["valid"] and not info.get("no_effect") and not self.surface.is_listing(observation))
 
     async def ask_seeker(self, seeker: Seeker, observation: str) -> Decision | None:
@@ -119,8 +120,8 @@ class Stage:
         return CleanPlay(goal, first, tuple(steps))
 
     async def play_on(self, seeker: Seeker, before: str, most: int, lost: str) -> list[Step]:
-        """Return the agent's steps from the observation `before` to success. Raises NoTrajectoryError with the message
-        `lost`."""
+        """Return the agent's steps from the observation `before` to success. If the agent fails, or needs more than
+        `most` steps, raise NoTrajectoryError with the message `lost`."""
         steps: list[Step] = []
         while True:
             decision = await self.ask_seeker(seeker, before)
@@ -136,8 +137,8 @@ class Stage:
             before = after
 
     async def clean(self) -> CleanPlay:
-        """Play the plan. A look around is added if entering a place does not show its things. Refused actions are left
-        out if the rest of the plan succeeds without them (it may not if time matters)."""
+        """Play the oracle's plan. Add an action that looks around if entering a place does not show its things. Leave
+        out refused actions if the plan succeeds without them; if time matters, it may fail."""
         goal, first, _ = await self.environment.reset(self.task)
         plan = await self.environment.oracle()
         if not plan:
@@ -196,7 +197,8 @@ class Stage:
 
 
 class _NotAnErrorError(Exception):
-    """The simulator did not confirm an error; `to_ban` must not be tried again."""
+    """An injected action is no error, or it changed later turns. `to_ban` has (plan step, action) not to inject
+    again."""
 
     def __init__(self, to_ban: Sequence[tuple[int, str]]) -> None:
         super().__init__()
@@ -215,7 +217,8 @@ class _Trial:
     banned: set[tuple[int, str]]
 
     def _draw_runs(self) -> dict[int, int]:
-        """Return plan step -> length of the error sequence before it, within the remaining turns."""
+        """Return plan step -> length of the error sequence before this step. All sequences together fit into
+        `max_turns`."""
         steps, spare = len(self.clean.steps), self.stage.max_turns - len(self.clean.steps)
         least, most = self.errors.runs
         count = min(self.rng.randint(least, most), steps, spare // 2)
@@ -224,7 +227,7 @@ class _Trial:
         runs: dict[int, int] = {}
         for at in sorted(self.rng.sample(range(steps), count)):
             length = self.rng.choices(range(1, len(self.errors.lengths) + 1), self.errors.lengths)[0]
-            # Reserve one turn for each later sequence, and one to undo the last error.
+            # Reserve two turns for each later sequence, and one turn to undo the last error of this sequence.
             length = min(length, spare - 2 * (count - len(runs)) + 1)
             runs[at] = length
             spare -= length + 1
@@ -241,7 +244,7 @@ class _Trial:
             wording = self.stage.surface.action(step.action)
             observation, terminated, info = await self.stage.step(wording)
             expected = at == len(self.clean.steps) - 1
-            # The last observation is in no conversation, and some games show the number of turns in it.
+            # Do not compare the last observation: it is not trained, and in some games it shows the number of turns.
             same = observation == step.observation or self.stage.world.clock or expected
             if not (
                 same
@@ -258,8 +261,8 @@ class _Trial:
         return turns
 
     def _find_suspects(self, turns: Sequence[DraftedTurn]) -> list[tuple[int, str]]:
-        """Return the last error that may have changed the state: the last `logic` error, or without one the last
-        error."""
+        """Return the error that most likely changed the state: the last `logic` error; the last error if no error is
+        `logic`."""
         made = [turn for turn in turns if turn.injected is not None]
         moved = [turn for turn in made if turn.injected is not None and turn.injected.kind == "logic"]
         if not made:

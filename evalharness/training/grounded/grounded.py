@@ -1,8 +1,8 @@
-"""Make grounded trajectories by the thousand: choose tasks, their number and their order.
+"""Make a data set of trajectories in the simulators (`refine grounded`), from the choice of tasks to the written file.
 
-A family's tasks come from consecutive open suites. Each task is one job: its plan is played once, and several
-trajectories are made from it. Many jobs run at once, and their results are taken in order, so that the same call gives
-the same bytes with any number of workers.
+A family's tasks come from generated suites with consecutive seeds. Each task is one job: the task is played once
+without errors, and then several times with different errors. Jobs run in parallel, but results are taken in the order
+of the tasks. So the written file does not depend on the number of workers.
 """
 
 from __future__ import annotations
@@ -35,24 +35,25 @@ from evalharness.training.grounded.source import TaskSource
 
 @dataclass(frozen=True)
 class Order:
-    """A request for data; equal requests give equal bytes."""
+    """The options that determine the data set: equal options give identical files."""
 
     families: tuple[str, ...]
     suite_seed: int
-    samples: int  # number of conversations, under the key in manifests
+    samples: int  # number of conversations; manifests use this name
     seed: int = 0
     per_task: int | None = None
     """Trajectories of one task; None: the family's default."""
     errors: ErrorPlan | None = field(default_factory=ErrorPlan)
     search: bool = True
-    """Whether agents without privileged information play, in the families that have one."""
+    """Whether an agent without privileged information plays, in families that have such an agent; otherwise the oracle
+    plays."""
     kinds: tuple[str, ...] = ()
     """Kinds of tasks; empty: all."""
     perturb: str | None = None
-    """A perturbation; `random` draws one for each trajectory."""
+    """Name of a perturbation of the actions' wording; `random` draws a wording for each trajectory."""
     max_turns: int = MAX_TURNS
     exclude_suite_seeds: tuple[int, ...] = ()
-    """Seeds of further open suites whose tasks are refused. Suite seed 0 is always refused."""
+    """Seeds of further suites whose tasks are refused. Tasks of suite seed 0 are always refused."""
 
     def shares(self) -> dict[str, int]:
         """Return family -> number of trajectories: equal shares, with the remainder on the first families."""
@@ -60,12 +61,12 @@ class Order:
         return {family: each + (number < rest) for number, family in enumerate(self.families)}
 
     def counts(self) -> FamilyCounts:
-        """Return the counts of each family before the first trajectory."""
+        """Return each family's progress before the first trajectory."""
         return {family: FamilyCount(number) for family, number in self.shares().items()}
 
 
 def check(order: Order) -> None:
-    """Raise UserError if the order must not or cannot be made."""
+    """Raise UserError if options contradict each other, or if the tasks may not be trained on."""
     if order.suite_seed == FROZEN_SEED:
         raise UserError(
             "models are evaluated on suite seed 0, so its tasks are never trained on; choose another --suite-seed, "
@@ -112,7 +113,8 @@ async def make(
 
 
 def is_already_made(order: Order, output: Path) -> bool:
-    """Return whether `output` is the result of `order`. Raises UserError if it is something else."""
+    """Return whether the file `output` was made by `order`. Raises UserError if `output` was changed or made
+    otherwise."""
     if not output.exists():
         return False
     manifest = read_manifest(output) or {}
@@ -127,15 +129,11 @@ def is_already_made(order: Order, output: Path) -> bool:
 
 
 class _TaskResult(NamedTuple):
-    """The trajectories of one task."""
-
     conversations: list[Conversation]
     refused: Counter[str]
 
 
 class _Family(FamilyMaking):
-    """The trajectories of one family."""
-
     def __init__(
         self,
         making: Making,

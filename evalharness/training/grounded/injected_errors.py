@@ -1,6 +1,6 @@
-"""Propose errors for a moment of a task: a wrong name or verb, a wrong place, or a useless action.
+"""Propose wrong actions for a turn of a task: a wrong name or verb, a wrong place, or a useless action.
 
-The simulator decides later whether a proposal is an error (`draft`).
+The module `draft` plays a proposal in the simulator to find out whether it really is an error.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ _WEIGHTS = {"parameter": 0.4, "place": 0.3, "logic": 0.3}
 
 @dataclass(frozen=True)
 class InjectedError:
-    """One wrong action."""
+    """A proposed wrong action, with the texts for its thoughts."""
 
     kind: Kind
     action: str
     why: tuple[str, ...]
-    """Sentences for the correction's thought that say what was wrong."""
+    """Sentences that say what was wrong. One of them begins the thought of the next right turn."""
     thoughts: tuple[str, ...] = ()
-    """Thoughts before the error. Empty: the thought of the plan's next action, which the error misspells."""
+    """Thoughts to choose from for the wrong action. Empty: use the thought for the plan's next action."""
     back: str | None = None
     """The action that undoes the error."""
     leads_away: bool = False
-    """Whether the action changes the state. It is then the last error of its sequence."""
+    """Whether the action changes the state. Such an action is the last error of a sequence."""
     unless: str = ""
-    """A word of the observation that shows that the action was useful after all."""
+    """If the observation contains this word, the action was useful and therefore is no error."""
     verbatim: bool = False
-    """Whether the action is played in exactly these words, without translation to the surface's words."""
+    """Whether the action is played literally, without translation to the wording of the perturbation."""
 
 
 _SYNONYMS = {
@@ -48,7 +48,7 @@ _SYNONYMS = {
     "put": "place", "putdown": "lay", "stack": "pile", "take": "grab", "toggle": "press", "turn": "rotate",
     "unstack": "lift", "use": "apply",
 }  # fmt: skip
-"""First word of an action -> a common word for it that the environment does not know."""
+"""First word of an action -> synonym that the environment does not know."""
 
 
 def _misspell(name: str, rng: Random) -> str:
@@ -142,8 +142,8 @@ def _cut_short(scene: Scene, name: str) -> str | None:
 
 
 def _propose_place_errors(scene: Scene, world: Teaching, rng: Random) -> Iterator[InjectedError]:
-    """Yield actions of other moments of the plan whose names have all been read: correct actions at the wrong place or
-    time."""
+    """Yield actions of other plan steps, which are at the wrong place or time now. The player has already read all
+    names in these actions."""
     own = scene.action
     for at, step in enumerate(scene.steps):
         parsed = scene.parse(step.action)
@@ -221,9 +221,11 @@ def propose_errors(
     valid: Sequence[str],
     kinds: Sequence[Kind] = KINDS,
 ) -> list[InjectedError]:
-    """Return proposals in the order in which to try them: kinds drawn by weight, each kind shuffled.
+    """Return proposals in the order in which to try them: the kinds in a random order by weight, and the proposals of
+    each kind in random order.
 
-    An action that the environment lists as valid cannot be a refused one and is left out.
+    Leave out `parameter` and `place` errors that the environment lists as valid actions, because it would not refuse
+    them.
     """
     makers = {
         "parameter": lambda: list(_propose_parameter_errors(scene, world, rng, surface)),

@@ -1,4 +1,4 @@
-"""Play many tasks at once in the simulators to make data, with a progress bar for each family."""
+"""Play many tasks in parallel in the simulators, with a progress bar for each family."""
 
 from __future__ import annotations
 
@@ -40,8 +40,6 @@ _ATTEMPTS = 3
 
 @dataclass
 class FamilyCount:
-    """The progress of a family."""
-
     wanted: int
     made: int = 0
     tasks: int = 0
@@ -53,7 +51,7 @@ FamilyCounts = Mapping[str, FamilyCount]
 
 
 class Making:
-    """The families that are played for one data set."""
+    """Plays the tasks of all families for one data set."""
 
     def __init__(self) -> None:
         self.families: list[FamilyMaking] = []
@@ -101,7 +99,7 @@ class FamilyMaking(ABC):
 
     @abstractmethod
     async def run(self) -> None:
-        """Fill `conversations`."""
+        """Play the family's tasks and put the results into `conversations`."""
 
     async def with_environment(self, key: str, make: Callable[[Environment], Awaitable[T]]) -> T:
         """Return the result of `make` with an environment of the pool. Raises InfrastructureError after repeated
@@ -112,7 +110,7 @@ class FamilyMaking(ABC):
                 return await make(environment)
 
         made = await self.making.tries.of(key, lambda: despite_others(attempt))
-        assert made is not None  # a final failure raises instead
+        assert made is not None  # a final failure raises an error instead of returning None
         return made
 
     def stage(self, environment: Environment, task: Task, max_turns: int) -> Stage:
@@ -126,7 +124,7 @@ class FamilyMaking(ABC):
 
 @contextmanager
 def watch_making(made: FamilyCounts, titles: Mapping[str, str], console: Console) -> Iterator[None]:
-    """Show the progress `made` until the context closes."""
+    """Show `made`, the progress of each family, until the context closes."""
     started = time.monotonic()
 
     def view() -> RenderableType:

@@ -1,6 +1,6 @@
-"""Turn a draft into a conversation: write the thoughts, and play the trajectory once more.
+"""Convert drafted turns to a conversation: write the thoughts, and play the turns once more.
 
-The last replay uses `play`, the harness's own loop, so that training texts equal evaluation texts to the letter.
+This last replay uses the evaluation's episode loop (`play`), so that the texts equal those of an evaluation exactly.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from evalharness.training.teachers.teaching import Teaching
 
 @dataclass
 class Script(Player):
-    """A player that gives prepared replies, turn by turn."""
+    """A player that returns prepared replies, turn by turn."""
 
     replies: Sequence[Reply]
 
@@ -41,7 +41,7 @@ class Recipe:
 
     prompt: PromptFile
     errors: ErrorPlan | None
-    """None: a trajectory without errors."""
+    """None: make trajectories without errors."""
     seed: int
     suite_seed: int
 
@@ -77,7 +77,7 @@ async def make_conversation(stage: Stage, clean: CleanPlay, recipe: Recipe, vari
 
 
 def _check(episode: Episode, turns: Sequence[DraftedTurn], world: Teaching) -> None:
-    """Raise NoTrajectoryError unless the replay equals the draft, succeeds, and every right action was understood."""
+    """Raise NoTrajectoryError unless the replay succeeds, equals the drafted turns, and no right action was refused."""
     if not episode.success or len(episode.turns) != len(turns):
         raise NoTrajectoryError("the replay does not succeed")
     for played, drafted in zip(episode.turns, turns, strict=True):
@@ -130,7 +130,8 @@ def _make_marked_conversation(
 
 
 def _name_rule(turn: DraftedTurn) -> str:
-    """Return what decided the turn: the teacher's rule, or else the action's name."""
+    """Return the name under which the turn is counted: `error`, `take back`, the rule of the teacher's agent that chose
+    the action, or the action's name."""
     if turn.injected is not None:
         return "error"
     if turn.takes_back:

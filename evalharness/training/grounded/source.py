@@ -1,4 +1,4 @@
-"""Yield tasks of consecutive open suites, and build suites that do not exist yet."""
+"""Yield tasks of generated suites (`--suite open`) with consecutive seeds. Build suites that do not exist yet."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from evalharness.suites.excluded import Excluded
 from evalharness.suites.open import FROZEN_SEED, load_open, read_frozen
 
 _AHEAD = 16
-"""The most suites that are built while an earlier suite is in use."""
+"""Most suites that are built in advance."""
 Note = Callable[[str], None]
 
 
 @dataclass
 class TaskSource:
-    """A family's tasks, suite after suite, without tasks that must not be trained on."""
+    """Yields a family's tasks, suite after suite, without tasks that must not be trained on."""
 
     spec: EnvSpec
     first_seed: int
     excluded: Excluded
     builders: asyncio.Semaphore
-    """Limits how many suites are built at once, over all families."""
+    """Limits how many suites of all families are built at the same time."""
     note: Note = lambda text: None
     needed: Callable[[], int] = lambda: 0
-    """Returns the least number of tasks that are still needed."""
+    """Returns the number of tasks that are still needed at least."""
     kinds: frozenset[str] = frozenset()
     """Kinds of tasks; empty: all."""
     passed_over: frozenset[int] = frozenset()
-    """Suite seeds whose tasks are not used."""
+    """Suite seeds that are skipped."""
     _building: dict[int, asyncio.Task[list[Task]]] = field(default_factory=dict)
 
     async def tasks(self) -> AsyncGenerator[tuple[int, Task]]:
@@ -54,10 +54,11 @@ class TaskSource:
                 )
             of_kind = [task for task in suite if not self.kinds or task.kind in self.kinds]
             fresh = [task for task in of_kind if self.excluded.why_not(task) is None]
-            # A suite is ordered by kind; shuffled, the first half of it has tasks of each kind.
+            # Shuffle, because a suite is ordered by kind and perhaps only the first tasks are used.
             Random(f"grounded tasks/{self.spec.family}/{seed}").shuffle(fresh)
             if fresh:
-                # Build together only the suites that are needed if each gives as many tasks.
+                # Estimate the suites still needed, if each has as many new tasks as this one, and build them in
+                # parallel.
                 more = -(-(self.needed() - len(fresh)) // len(fresh))
                 for coming in range(seed + 1, seed + 1 + min(more, _AHEAD)):
                     self._start(coming)
@@ -97,7 +98,7 @@ class TaskSource:
 
 
 async def _build(spec: EnvSpec, seed: int) -> None:
-    """Build the suite in its own process, so that two cores build two suites."""
+    """Build the suite in a process of its own, so that several suites are built in parallel."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "evalharness", "data", "suite", "build"),
         *("--suite-seed", str(seed), "--tasks", spec.family),

@@ -1,7 +1,7 @@
-"""Continue a model's episode with the teacher after the model's error.
+"""Let the family's teacher continue a model's episode after an error of the model.
 
-The model's turns are played again in the real simulator. Then the family's agent without privileged information
-continues and must succeed. The evaluation loop plays the whole trajectory a last time, as for all grounded data.
+First the model's turns are played again in the simulator. Then the teacher's agent, which has no privileged
+information, continues until success. Finally the evaluation's episode loop plays the whole trajectory.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from evalharness.training.teachers.teaching import Decision, Seeker
 
 Errors = Literal["own", "none"]
 PATIENCE = 2
-"""Number of consecutive faults after which the teacher takes over."""
+"""The teacher takes over at the latest after this number of consecutive faults."""
 
 
 @dataclass(frozen=True)
@@ -36,23 +36,22 @@ class Correction:
     """The options of a correction."""
 
     most: int = 1
-    """The most corrections of one episode, after its first sequences of faults."""
+    """Most corrections of one episode: one after each of its first sequences of faults."""
     errors: Errors = "own"
-    """`own`: the model's turns, then the teacher's; `none`: the teacher plays the task from the first turn."""
+    """`own`: the model's turns, followed by the teacher's turns. `none`: the teacher plays from the first turn."""
 
     def __post_init__(self) -> None:
-        """Check the options. Raises UserError."""
         at_least(1, per_episode=self.most)
 
 
 @dataclass(frozen=True)
 class CorrectedRun:
-    """Facts that are the same for all corrections of a run."""
+    """Facts about a run that all its corrections need."""
 
     prompt: PromptFile
     model: str
     run: int
-    """Number of the run, from 1; a part of the conversations' ids."""
+    """Number of the run on the command line, from 1. It is a part of the conversations' ids."""
     suite_seed: int
     how: Correction
 
@@ -66,12 +65,12 @@ WHY: Mapping[str, str] = MappingProxyType(
         "repeat": "I did that here before, and it led nowhere.",
     }
 )
-"""Kind of fault -> the first sentence of the thought after it."""
+"""Kind of fault -> first sentence of the teacher's first thought after this fault."""
 
 
 def find_faults(episode: Episode) -> list[str | None]:
-    """Return the fault of each turn, or None. The first of these that applies: no action, refused action, lost
-    progress, no effect, or the same action on the same observation as before without progress in between."""
+    """Return each turn's kind of fault (a key of `WHY`), or None. `repeat`: the action was already taken on the same
+    observation, without progress since then."""
     kinds: list[str | None] = []
     made: set[tuple[str, str]] = set()
     before = 0.0
@@ -93,12 +92,12 @@ def find_faults(episode: Episode) -> list[str | None]:
     return kinds
 
 
-def find_takeovers(found: Sequence[str | None], most: int) -> list[int]:
-    """Return the numbers of turns after which the teacher takes over: after each of the first `most` sequences of
-    faults. A sequence ends after `PATIENCE` faults."""
+def find_takeovers(faults: Sequence[str | None], most: int) -> list[int]:
+    """Return the turns (from 1) after which the teacher takes over: the last turn of each of the first `most` sequences
+    of faults. A sequence of more than `PATIENCE` faults counts as ended after `PATIENCE` faults."""
     after: list[int] = []
     run = 0
-    for at, fault in enumerate([*found, None]):
+    for at, fault in enumerate([*faults, None]):
         if fault is None and 0 < run < PATIENCE:
             after.append(at)
         run = 0 if fault is None else run + 1
@@ -108,8 +107,8 @@ def find_takeovers(found: Sequence[str | None], most: int) -> list[int]:
 
 
 async def correct_episode(stage: Stage, episode: Episode, after: int, taught: CorrectedRun) -> Conversation:
-    """Return the first `after` turns of `episode`, untrained and with their faults marked, followed by the teacher's
-    turns. Without errors return only the teacher's turns. Raises NoTrajectoryError."""
+    """Return a conversation with the model's first `after` turns, untrained and with faults marked, and then the
+    teacher's turns. With `errors` "none", return only turns of the teacher. Raises NoTrajectoryError."""
     name = f"correct-{taught.run}/{stage.task.id}/{episode.sample}/{after}"
     if taught.how.errors == "none":
         after = 0
@@ -158,11 +157,12 @@ async def correct_episode(stage: Stage, episode: Episode, after: int, taught: Co
 
 
 async def _replay(stage: Stage, episode: Episode, after: int, seeker: Seeker) -> list[Step]:
-    """Play the model's turns again, and return those with an effect: the teacher and its thoughts need them."""
+    """Play the model's turns again. Return the turns that had an effect; the teacher bases decisions and thoughts on
+    these."""
     goal, before, _ = await stage.environment.reset(stage.task)
     if (goal, before) != (episode.goal, episode.first_observation):
         raise NoTrajectoryError("the task's text has changed since the run")
-    await stage.ask_seeker(seeker, before)  # let the teacher read the first observation
+    await stage.ask_seeker(seeker, before)  # the teacher must read the first observation, too
     steps: list[Step] = []
     for turn in episode.turns[:after]:
         if turn.action is None:

@@ -1,4 +1,4 @@
-"""Write thoughts by rule from the plan, the goal and the last observation."""
+"""Write the thoughts of trajectories from templates, the goal, the plan and the last observation."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ _AGAIN = ("That did not work either. ", "Still not right. ", "")
 
 @dataclass(frozen=True)
 class Thought:
-    """The thought before an action."""
-
     text: str
     clean: str = ""
-    """The thought without the sentence about the error; only on the first right turn after errors."""
+    """On the first right turn after errors: the thought without the sentence about the error. Otherwise empty."""
 
 
 def list_later_names(scene: Scene, own: str) -> list[str]:
-    """Return names that only later turns bring: names in later actions, and numbered things in later observations."""
+    """Return names that the player cannot know yet: names in later actions, and numbered things in later
+    observations."""
     names: dict[str, None] = {}
     for step in scene.steps[scene.at + 1 :]:
         parsed = scene.parse(step.action)
@@ -39,13 +38,13 @@ def list_later_names(scene: Scene, own: str) -> list[str]:
 
 
 def names_unseen(text: str, scene: Scene, own: str) -> bool:
-    """Return whether a thought names an object or action of a later turn that was not seen yet. Names in `own`, the
-    action after the thought, are allowed."""
+    """Return whether a thought uses a name that the player cannot know yet. Names in `own`, the action after the
+    thought, are allowed."""
     return any(mentions(text, name) for name in list_later_names(scene, own))
 
 
 def _select_sayable(texts: Sequence[str], scene: Scene, own: str) -> list[str]:
-    """Return the texts that name nothing unseen and leave the reply's form intact."""
+    """Return the texts that use only known names, and with which the reply can still be parsed."""
     return [
         text
         for text in texts
@@ -56,7 +55,8 @@ def _select_sayable(texts: Sequence[str], scene: Scene, own: str) -> list[str]:
 
 
 def write_base_thought(scene: Scene, world: Teaching) -> str:
-    """Return the thought before the scene's next action; a plain thought if the first one names something unseen."""
+    """Return the thought for the scene's next action. If it uses a name that is not known yet, return a plain
+    thought."""
     text = scene.steps[scene.at].thought or world.thought(scene)
     return text if _select_sayable([text], scene, scene.action) else plain_thought(scene)
 
@@ -66,7 +66,7 @@ def _choose_reason(injected: InjectedError, scene: Scene, rng: Random) -> str:
 
 
 def write_thoughts(turns: Sequence[DraftedTurn], world: Teaching, rng: Random) -> Iterator[Thought]:
-    """Yield a thought for each turn, in the environment's own words."""
+    """Yield a thought for each turn, in the environment's original (unperturbed) wording."""
     errors_before = 0
     for turn in turns:
         scene, injected = turn.scene, turn.injected

@@ -150,10 +150,10 @@ class KeysError(ValueError):
         self.mistakes = mistakes
 
 
-def limit_mistakes(found: list[str]) -> list[str]:
+def limit_mistakes(mistakes: list[str]) -> list[str]:
     """Return the first `_MOST_MISTAKES` mistakes, and the number of the others."""
-    more = [f"and {len(found) - _MOST_MISTAKES} more"] if len(found) > _MOST_MISTAKES else []
-    return found[:_MOST_MISTAKES] + more
+    more = [f"and {len(mistakes) - _MOST_MISTAKES} more"] if len(mistakes) > _MOST_MISTAKES else []
+    return mistakes[:_MOST_MISTAKES] + more
 
 
 def list_mistakes(error: ValidationError) -> list[str]:
