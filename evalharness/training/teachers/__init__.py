@@ -1,1 +1,1 @@
-"""Teachers: for each family the thoughts, ways to err and players that grounded training data is made of."""
+"""Teachers: one for each family, with the rule-based agent, thoughts and wrong actions of `refine grounded`."""

@@ -1,4 +1,4 @@
-"""A moment of a task that is played by a plan: what has been seen and what comes next, in canonical words."""
+"""The situation at one step of a planned trajectory: what the agent has read, and which steps come next."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ class Step:
     valid: bool
     completed: tuple[int, ...] = ()
     rule: str = ""
-    """The rule of the player that decided; empty if a plan decided."""
+    """The rule by which the teacher's agent chose the action; empty for the oracle's plan."""
     thought: str = ""
-    """The player's own thought; empty if the teacher writes it."""
+    """The agent's thought; empty if the function `Teaching.thought` must write the thought."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """The facts from which a thought is written. `steps` are the whole plan, played without errors."""
+    """The facts from which a thought is written. `steps` has the whole trajectory without errors, past and future. All
+    texts are in the environment's original (unperturbed) wording."""
 
     task: Task
     goal: str
     first_observation: str
     rules: str
-    """System text and instruction. Names in it are known from the start."""
+    """System text and instruction of the prompt. Names in this text are known from the start."""
     steps: tuple[Step, ...]
     at: int
-    """Index of the plan's next step."""
+    """Index in `steps` of the step for which the thought is written."""
     surface: ActionSurface
 
     @property
@@ -44,17 +45,17 @@ class Scene:
 
     @cached_property
     def next(self) -> Action | None:
-        """The next action, parsed; None if it fits no template."""
+        """The next action, parsed; None if the action fits no action template of the environment."""
         return self.parse(self.action)
 
     @property
     def last(self) -> str:
-        """The last observation of the plan, without errors."""
+        """The observation before the next action; injected errors are not considered."""
         return self.steps[self.at - 1].observation if self.at else self.first_observation
 
     @property
     def left(self) -> tuple[str, ...]:
-        """The plan's remaining actions, the next first."""
+        """The remaining actions, beginning with the next action."""
         return tuple(step.action for step in self.steps[self.at :])
 
     @property
@@ -63,7 +64,7 @@ class Scene:
 
     @cached_property
     def seen(self) -> str:
-        """All text read or written so far in lower case, without the worked example."""
+        """All text that the agent has read or written so far, in lower case, without the prompt's worked example."""
         parts = [self.rules, self.goal, self.first_observation]
         for step in self.done:
             parts += [step.action, step.observation]
@@ -73,11 +74,11 @@ class Scene:
         return self.surface.parse(action.strip())
 
     def knows(self, *names: str) -> bool:
-        """Return whether each name has been read so far, as a separate word."""
+        """Return whether each name occurs in `seen` as a separate word."""
         return all(mentions(self.seen, name) for name in names)
 
     def ahead(self, moves: frozenset[str]) -> tuple[str, Action | None]:
-        """Return the next action that does more than move: the purpose of a walk."""
+        """Return the next action whose name is not in `moves`: it is the purpose of the moves before."""
         for text in self.left:
             parsed = self.parse(text)
             if parsed is None or parsed.name not in moves:
@@ -86,7 +87,7 @@ class Scene:
 
     @property
     def due(self) -> str | None:
-        """The subgoal that the plan completes next; None if all are completed."""
+        """The subgoal that the remaining steps complete first; None if they complete none."""
         for step in self.steps[self.at :]:
             if step.completed:
                 return self.task.subgoals[step.completed[0]]
@@ -96,7 +97,7 @@ class Scene:
 def mentions(text: str, name: str) -> bool:
     """Return whether `name` stands in `text` as separate words, in any case.
 
-    It uses no regular expression: with one for each name, thousands would be compiled each second.
+    The search uses no regular expressions, because compiling one for each name would take too long.
     """
     text, name = text.lower(), name.lower()
     at = text.find(name)

@@ -1,7 +1,7 @@
-"""What the maker of training data needs from each family: thoughts, errors, and a player.
+"""The interface of a family's teacher: a rule-based agent, thoughts, and wrong actions for training data.
 
-The entry point group `evalharness.teachers` names a family's teacher. A family without a teacher gets short thoughts,
-and errors in the words of its actions.
+A package registers a family's teacher in the entry point group `evalharness.teachers`. For a family without a teacher,
+thoughts are short, and errors are wrong names or verbs and actions at the wrong time.
 """
 
 from __future__ import annotations
@@ -21,34 +21,36 @@ class Detour:
 
     action: str
     back: str | None
-    """None if the plan's next action works from anywhere, so that nothing must be undone."""
+    """The action that undoes the detour; None if it need not be undone, because the next action works from any
+    place."""
     unless: str = ""
-    """A word of the observation that shows that the action was useful after all."""
+    """If the observation contains this word, the detour was useful and therefore is no error."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """A player's next action and the reason for it."""
+    """An agent's next action and the reason for this action."""
 
     action: str
     rule: str
-    """The player's rule that decided, in a few words. The report of the data counts rules."""
+    """Short name of the agent's rule that chose the action. The data set stores the rule of each turn."""
     thought: str = ""
-    """Empty if `Teaching.thought` writes it."""
+    """The thought before the action; empty if `Teaching.thought` must write the thought."""
 
 
 class Seeker(Protocol):
-    """Plays one episode without privileged information: it knows only the texts so far."""
+    """A rule-based agent that plays one episode without privileged information: it knows only the texts so far."""
 
     reads_valid: bool
-    """Whether it needs the valid actions. Otherwise it gets an empty list, because listing takes seconds in some
+    """Whether the agent needs the valid actions. If not, `valid` is empty, because listing takes seconds in some
     families."""
 
     def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
         """Return the next action; None if no rule applies."""
 
     def observe(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
-        """Take in an action's result: the observations before and after it, and the subgoals that it completed."""
+        """Note the result of an action: the observations before and after, and the indices of subgoals completed by
+        it."""
 
 
 def plain_thought(scene: Scene) -> str:
@@ -57,35 +59,35 @@ def plain_thought(scene: Scene) -> str:
 
 @dataclass(frozen=True)
 class Teaching:
-    """A family's teacher. All texts are in the environment's own words."""
+    """A family's teacher. All texts are in the environment's original (unperturbed) wording."""
 
     thought: Callable[[Scene], str] = plain_thought
-    """Writes the thought before the scene's next action, from what has been seen."""
+    """Writes the thought before the scene's next action, from what the agent has read."""
     moves: frozenset[str] = frozenset()
-    """Names of actions that only change the place."""
+    """Names of the actions that only move the agent."""
     idle: Callable[[Scene], list[str]] = lambda scene: []
-    """Returns actions that are understood here and change nothing."""
+    """Returns actions that are valid here and change nothing, to be injected as errors."""
     detours: Callable[[Scene, Sequence[str]], list[Detour]] = lambda scene, valid: []
-    """Returns actions away from the plan; `valid` has the valid actions if `lists_valid`, else it is empty."""
+    """Returns detours to be injected as errors. `valid` has the valid actions if `lists_valid`; otherwise it is
+    empty."""
     lists_valid: bool = False
-    """Whether the family lists its valid actions within milliseconds."""
+    """Whether the environment can list its valid actions within milliseconds."""
     refused: Callable[[bool, str], bool] = lambda valid, observation: not valid
-    """(recorded validity, observation) -> whether the environment refused the action."""
+    """Returns whether the environment refused an action, from the action's recorded validity and the observation."""
     seeker: Callable[[Task], Seeker | None] = lambda task: None
-    """Returns the player for a task. None: the plan is played, because it uses only what a player could know."""
+    """Returns the agent for a task. None: there is no such agent, and the oracle's plan is played."""
     look: str = ""
-    """The action after entering a place, if entering does not show the things there and one of them is needed."""
+    """The action that shows the things at a place, if entering does not show them; empty if entering does."""
     clock: bool = False
-    """Whether time passes by itself, so that a later observation may differ (a temperature) although nothing was
-    changed."""
+    """Whether time passes with each action, so that errors may change later observations, such as a temperature."""
     synonyms: bool = True
-    """Whether verbs outside the templates are refused; false if the environment knows more verbs than its list."""
+    """Whether every verb outside the action templates is refused; false if the environment knows more verbs."""
     per_task: int = 4
-    """Default number of trajectories of one task; larger if finding tasks is slow."""
+    """Default number of trajectories of one task. It is larger for families in which building tasks is slow."""
 
 
 def load_teaching(spec: EnvSpec) -> Teaching:
-    """Return the family's own teacher, or the plain one."""
+    """Return the family's registered teacher, or a default teacher."""
     for point in entry_points(group="evalharness.teachers", name=spec.family):
         own: Teaching = point.load()
         return own

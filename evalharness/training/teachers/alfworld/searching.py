@@ -1,8 +1,8 @@
-"""An ALFWorld player without privileged information, which a small model can imitate.
+"""A rule-based ALFWorld agent without privileged information, which a small model can imitate.
 
-It looks at places in the order of the first observation, only where the thing may be, and takes what it needs when it
-sees it. Each decision follows from the goal, that list and its place. (The oracle's plan goes straight to things that
-nobody has seen. A model that was trained on it went anywhere, and never learned to go from one place to the next.)
+The agent searches places in the order of the first observation, likely places first, and takes the goal's thing on
+sight. The oracle's plans are not used as training data: they go straight to things that the agent has not seen. A model
+trained on these plans went to random places, and did not learn to search place after place.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def find_places(first_observation: str) -> list[str]:
 
 
 def list_likely_places(kind: str) -> frozenset[str]:
-    """Return the kinds of place where a kind of thing may be at the start; empty if nothing is known about it."""
+    """Return the kinds of place that can hold a kind of thing at the start of a game; empty for an unknown kind."""
     places: set[str] = set()
     for room in ROOMS.values():
         places.update(room.places.get(kind, ()), room.fixtures.get(kind, ()))
@@ -34,10 +34,10 @@ def list_likely_places(kind: str) -> frozenset[str]:
 def choose_next_place(
     places: Sequence[str], last: str | None, likely: Collection[str], seen: Collection[str]
 ) -> str | None:
-    """Return the place to search after `last`, in the order of the list and around it: a likely place, or else any
-    unseen place.
+    """Return the next unseen place after `last` in `places`, starting over at the end. Choose among the places whose
+    kind is `likely`; if all of these were seen, choose among all places.
 
-    The search begins (`last` is None) at the first likely place that stands open.
+    If `last` is None, return the first likely place that need not be opened, so that the search begins there.
     """
     left = [place for place in places if place not in seen]
     fitting = [place for place in left if kind_in(place) in likely] or left
@@ -48,22 +48,20 @@ def choose_next_place(
 
 
 class Searcher:
-    """The player of one episode."""
-
     reads_valid = True
 
     def __init__(self, kind: str, thing: str, target: str) -> None:
-        """`kind` is the task's kind (`put`, `clean`, `heat`, `cool`, `examine`, `puttwo`); the goal names the kinds
-        `thing` and `target`."""
+        """`kind` is the task's kind (`put`, `clean`, `heat`, `cool`, `examine`, `puttwo`). `thing` and `target` are
+        kinds of thing and place that the goal names."""
         self._kind, self._thing, self._target = kind, thing, target
         self._places: list[str] = []
         self._contents: dict[str, list[str]] = {}
         """Place -> the things seen there."""
         self._here: str | None = None
         self._closed: str | None = None
-        """The present place, if it is closed."""
+        """The agent's place, if this place is closed; otherwise None."""
         self._looked_at: str | None = None
-        """The place at which the search stands."""
+        """The place that was searched last. The search continues after this place, even if the agent has moved."""
         self._held: str | None = None
         self._treated: set[str] = set()
         self._placed: set[str] = set()
@@ -127,7 +125,7 @@ class Searcher:
         return next((place for place in self._places if kind_in(place) in kinds), "")
 
     def _find_known(self, kind: str) -> tuple[str, str] | None:
-        """Return (thing, place) of a thing that was seen, preferably one at the present place."""
+        """Return a thing of this kind that was seen, and its place. Prefer a thing at the agent's place."""
         candidates = [
             (place != self._here, self._places.index(place), thing, place)
             for place, things in self._contents.items()

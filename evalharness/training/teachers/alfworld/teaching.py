@@ -1,4 +1,4 @@
-"""ALFWorld's thoughts: where a thing may be, what must be done to it, and where it belongs."""
+"""Write thoughts for ALFWorld: where a thing may be, what must be done with this thing, and where it belongs."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def _find_held(scene: Scene) -> str | None:
 
 
 def _find_last_place(scene: Scene, name: str) -> str | None:
-    """Return the receptacle of the last action of this name: the last place visited, or the last place from which a
-    thing was taken."""
+    """Return the receptacle of the last action with this name: `go` gives the agent's place, `take` the place of the
+    last thing taken."""
     for step in reversed(scene.done):
         action = scene.parse(step.action)
         if action is not None and action.name == name:
@@ -56,8 +56,8 @@ _THOUGHTS = {
     "go back to use": "I hold {held} and look for {thing}, which I saw at {place}. I go there.",
     "other": "The next step to the goal is: {action}.",
 }
-"""Case -> thought. A thought about a search names the kind of thing before it says whether one is here: a small model
-then copies what it finds behind that word in the last observation, a number or nothing."""
+"""Case -> template of the thought. In a search, `{kind}` comes before the statement whether such a thing is here: a
+small model then looks up this word in the last observation and answers correctly."""
 
 
 def _think(scene: Scene) -> str:
@@ -90,7 +90,7 @@ def _write_thought(what: str, said: Mapping[str, str | None]) -> str:
 
 
 def _describe_state(scene: Scene, held: str | None, target: str) -> str:
-    """Return `which must be heated`, and after heating `which is heated and belongs in a fridge`."""
+    """Return a clause about the held thing: `which must be heated`, or `which is heated and belongs in a fridge`."""
     kind = scene.task.kind
     if kind not in _DONE:
         return f"which belongs in a {target}"
@@ -107,7 +107,9 @@ def _explain_walk(scene: Scene, purpose: str, said: Mapping[str, str | None]) ->
             return _write_thought("go back", said)
         if here is not None and _found_nothing(scene, kind):
             return f"I look for {kind}, and none is here. {_explain_next_place(scene, here, place, kind)}"
-        if last := _find_last_place(scene, "take"):  # the search continues there
+        if last := _find_last_place(
+            scene, "take"
+        ):  # the search continues at the place of the last thing taken
             onward = _explain_next_place(scene, last, place, kind)
             return f"I look for {kind}, and no other is in sight. I was at {last}. {onward}"
         return _write_thought("search", said)
@@ -122,8 +124,8 @@ def _explain_walk(scene: Scene, purpose: str, said: Mapping[str, str | None]) ->
 
 
 def _explain_next_place(scene: Scene, here: str, place: str, kind: str) -> str:
-    """Return why `place` is the next to search. If both places are neighbours in the first observation, quote it: a
-    model that was not shown this order went back and forth between the last two drawers."""
+    """Return the reason for searching `place` next. If `here` and `place` are neighbours in the first observation,
+    quote the observation: models trained without this quote went back and forth between the last two drawers."""
     between = re.search(
         rf"\ban? {re.escape(here)},(?: and)? an? {re.escape(place)}\b", scene.first_observation
     )
@@ -136,7 +138,7 @@ def _explain_next_place(scene: Scene, here: str, place: str, kind: str) -> str:
 
 
 def _found_nothing(scene: Scene, kind: str) -> bool:
-    """Return whether the last step was a look at a place without such a thing."""
+    """Return whether the last step went to a place, or opened it, and no thing of this kind was there."""
     if not scene.at:
         return False
     action = scene.parse(scene.done[-1].action)
@@ -153,14 +155,14 @@ def _list_idle_actions(scene: Scene) -> list[str]:
 
 
 def _list_detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
-    """Return detours: to another place if the plan continues from anywhere, taking and putting back, and closing and
-    opening."""
+    """Return useless actions that can be undone: go to another place, take a thing, put the held thing down, or close a
+    place."""
     detours = []
     action, here, held = scene.next, _find_last_place(scene, "go"), _find_held(scene)
     if action is not None and action.name == "go":
         places = sorted(set(find_places(scene.first_observation)))
         wanted, kind = action.arguments["receptacle"], str(scene.task.payload["object"])
-        if held is not None:  # another place of the same kind would be right, too
+        if held is not None:  # a place of the target's kind would be no error
             places = [place for place in places if kind_in(place) != kind_in(wanted)]
         unless = kind if held is None else ""
         detours += [Detour(f"go to {place}", None, unless) for place in places if place not in (wanted, here)]

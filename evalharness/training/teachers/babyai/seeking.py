@@ -1,12 +1,13 @@
-"""A BabyAI player without privileged information, which a small model can imitate.
+"""A rule-based BabyAI agent without privileged information, which a small model can imitate.
 
-It goes to the goal's thing as soon as it can. Otherwise it goes through a door in sight, or to the farthest new thing,
-where it turns right. Otherwise it walks straight ahead and turns right near a wall or before a thing. If it must pick
-up a thing and carries another, it puts that down first. It solves fewer tasks than a planner that sees the whole
-level. Its decisions follow from the goal, the last view, where it has been, and actions without effect. (A player that
-turned three times to look around taught a model of 135 million parameters to turn forever: the model cannot count, and
-repeats its last action. A player that walked against things taught the model to do so, too: the simulator calls
-such a step valid.)
+The agent goes to the goal's thing if it sees this thing. Otherwise it goes through a door in sight, or to the farthest
+new thing, where it turns right. Otherwise it walks straight ahead and turns right near a wall or a thing. If it must
+pick up a thing but carries another thing, it first puts the other thing down. It solves fewer tasks than a planner that
+sees the whole level.
+
+Two simpler agents taught bad habits to a model of 135 million parameters. One turned three times to look around: the
+model cannot count, and turned forever. The other walked against things, which the simulator calls valid: so did the
+model.
 """
 
 from __future__ import annotations
@@ -33,31 +34,32 @@ _TURNS_TO = {"in front of you": 0, "on your right": 1, "behind you": 2, "on your
 _SAID = {"go to": "go to", "pick up": "pickup", "open": "toggle and go through"}
 
 _SIDES = 4
-"""Number of turns after which no free cell is expected around the agent."""
+"""Number of turns in a full circle. After a full circle without a free cell, the agent stops looking for one."""
 
 NEAR, NEAR_DOOR = 4, 3
-"""The player turns at this number of steps before a wall. From there it has seen the things before the wall (`NEAR`)
-and the doors in it (`NEAR_DOOR`)."""
+"""The agent turns at this number of steps before a wall: 4 if it searches for a thing, 3 if it searches for a door,
+because a door in the wall is only seen from there."""
 
 
 class Target(NamedTuple):
-    """The thing that is searched for, in words that have been read, and the action on it."""
+    """The thing to search for, described in words that the agent has read, and what to do with this thing."""
 
     what: str
-    """`the red ball`, `a door on your left`."""
+    """Description of the thing: `the red ball`, `a door on your left`."""
     verb: str
     """`go to`, `pick up` or `open`."""
 
 
 class Thing(NamedTuple):
-    """A thing in sight: its name with its number, and the steps to it."""
+    """A thing in sight: its name (`red ball 1`), and the number of steps to reach it."""
 
     name: str
     steps: int
 
 
 def find_target(subgoals: Sequence[str], reached: Collection[int], seen: str) -> Target:
-    """Return the first open subgoal that a player can know. A key is known only after its locked door was read."""
+    """Return the first subgoal that is not reached and that the agent can know. Subgoals with a key or a locked door
+    are known after an observation has shown the locked door."""
     for index, text in enumerate(subgoals):
         if index in reached:
             continue
@@ -88,7 +90,7 @@ def list_things(observation: str) -> list[Thing]:
 
 
 def find_wall(observation: str) -> int | None:
-    """Return the steps to the wall ahead; None if no wall is in sight, or a box stands before it."""
+    """Return the number of steps to the wall ahead; None if no wall is in sight, or if a box hides it."""
     match = _FACING.search(observation)
     return int(match[1]) if match else None
 
@@ -100,7 +102,7 @@ def find_thing_ahead(observation: str) -> str | None:
 
 
 def find_obstacle(observation: str) -> str | None:
-    """Return the thing before the agent that blocks the way: `red ball 1`; None if the way is free."""
+    """Return the thing that blocks the cell ahead (`red ball 1`); None if the cell is free or an open door."""
     name = find_thing_ahead(observation)
     return None if name is None or " open door " in f" {name} " else name
 
@@ -112,7 +114,7 @@ def find_burden(observation: str) -> str | None:
 
 
 def choose_limit(what: str) -> int:
-    """Return the steps to a wall at which a player that searches for `what` turns."""
+    """Return the number of steps before a wall at which the agent turns, if it searches for `what`."""
     return NEAR_DOOR if "door" in strip_place(what) else NEAR
 
 
@@ -122,7 +124,7 @@ def strip_place(what: str) -> str:
 
 
 def fits(name: str, what: str) -> bool:
-    """Return whether a numbered thing is one of those that the goal's words name, at any place."""
+    """Return whether the numbered thing `name` fits the goal's words `what`. Words about the place are ignored."""
     words = strip_place(what).split()
     if not words:
         return False
@@ -136,8 +138,8 @@ def strip_number(name: str) -> str:
 
 
 def turn_to_side(what: str, actions: Sequence[str]) -> tuple[str, str] | None:
-    """Return (the side of the next turn, the thought) if the goal names a side and the turns so far have not reached
-    it; None otherwise."""
+    """Return the side of the next turn and its thought, if the goal names a side (`on your left`) and the agent has not
+    yet turned to this side; otherwise None."""
     match = _PLACE.search(what)
     if match is None or not {"turn left", "turn right"}.issuperset(actions):
         return None
@@ -150,8 +152,6 @@ def turn_to_side(what: str, actions: Sequence[str]) -> tuple[str, str] | None:
 
 
 class Seeker:
-    """The player of one episode."""
-
     reads_valid = True
 
     def __init__(self, subgoals: Sequence[str]) -> None:
@@ -160,7 +160,7 @@ class Seeker:
         self._seen = ""
         self._done: list[str] = []
         self._aside: str | None = None
-        """The side to which the player turns until it has put down its burden and sees the thing to pick up again."""
+        """While the agent puts down the carried thing: the side to which it turns. None if it is not doing so."""
         self._turns_aside = 0
         self._useless: set[str] = set()
 
@@ -191,12 +191,12 @@ class Seeker:
             self._useless.add(action)
 
     def _turn_to_goal_side(self, want: Target) -> Decision | None:
-        """Turn to the side that the goal names."""
+        """Turn to the side that the goal names, such as `on your left`."""
         turn = turn_to_side(want.what, self._done)
         return None if turn is None else Decision(f"turn {turn[0]}", "turn to the goal's side", turn[1])
 
     def _put_down(self, want: Target, observation: str, can: set[str]) -> Decision | None:
-        """Turn until the burden can be put down, and then back to the thing to pick up."""
+        """Turn until the carried thing can be put down, and then turn on until the thing to pick up is in view."""
         if self._aside is None:
             return None
         burden = find_burden(observation)
@@ -214,7 +214,7 @@ class Seeker:
     def _act_on_target(
         self, want: Target, things: Sequence[Thing], can: set[str], observation: str
     ) -> Decision | None:
-        """Do what the goal asks if the thing can be reached from here."""
+        """Return the goal's action on the thing, if this action is valid here."""
         verb = _SAID[want.verb]
         for thing in things:
             if not fits(thing.name, want.what):
@@ -231,7 +231,7 @@ class Seeker:
         return None if action_name is None else Decision(action_name, f"{want.verb} what the goal names")
 
     def _free_hands(self, thing: Thing, can: set[str], observation: str) -> Decision:
-        """Put the burden down beside the thing, where it does not block the way to it."""
+        """Go to the thing to pick up, and begin to put down the carried thing beside it, where it blocks no way."""
         if thing.steps > 1 and f"go to {thing.name}" in can:
             return Decision(f"go to {thing.name}", "go there before putting down")
         if "drop" in can and find_thing_ahead(observation) is None:
@@ -240,7 +240,8 @@ class Seeker:
         return Decision(f"turn {self._aside}", "turn to put down")
 
     def _take_door(self, things: Sequence[Thing], can: set[str]) -> Decision | None:
-        """Choose a door: first closed doors, because the room behind is new; no door that the goal opens later."""
+        """Choose a door: closed doors first, because the room behind a closed door is new. Leave out doors that a later
+        subgoal opens."""
         later = [
             text.removeprefix("open ") for text in self._list_open_subgoals() if text.startswith("open ")
         ]
@@ -257,7 +258,7 @@ class Seeker:
     def _explore(self, want: Target, observation: str, things: Sequence[Thing], can: set[str]) -> Decision:
         if self._last_action().startswith("go to "):
             return Decision("turn right", "turn where it went to")
-        # Go to no thing twice; compare without numbers, because they change with each move.
+        # Do not go to a thing twice. Compare names without numbers, because a thing's number changes with each move.
         been = {strip_number(action) for action in self._done}
         new = [
             thing
@@ -266,7 +267,7 @@ class Seeker:
             and f"go to {thing.name}" in can
             and f"go to {strip_number(thing.name)}" not in been
         ]
-        if new:  # the nearest is listed first
+        if new:  # the observation lists the nearest thing first, so the last one is the farthest
             return Decision(f"go to {new[-1].name}", "go to the farthest thing")
         wall = find_wall(observation)
         if wall is not None and wall <= choose_limit(want.what):

@@ -1,4 +1,4 @@
-"""BabyAI's thoughts: what is in sight and where, and which thing of the goal is still missing."""
+"""Write thoughts for BabyAI: what is in sight, where it is, and which thing of the goal is still missing."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ _MOVES = frozenset({"turn_left", "turn_right", "move_forward"})
 
 
 def _find_spot(scene: Scene, thing: str) -> str:
-    """Return where the last view places a thing: `2 steps in front of you and 1 steps to your left`."""
+    """Return the thing's position in the last observation: `2 steps in front of you and 1 steps to your left`."""
     match = re.search(rf"There is a {re.escape(thing)} (.+?)\.", scene.last)
     return match[1].replace("in front of you and", "ahead and").strip() if match else ""
 
 
 def _find_scene_target(scene: Scene) -> Target:
-    """Return the thing to search for next, such as `the red ball`, in words that have been read."""
+    """Return the thing to search for next, such as `the red ball`, described in words that the agent has read."""
     reached = {index for step in scene.done for index in step.completed}
     return find_target(scene.task.subgoals, reached, scene.seen)
 
 
 def _find_burden(scene: Scene) -> str:
-    """Return the carried thing if another one must be picked up; empty otherwise."""
+    """Return the carried thing if the agent must pick up another thing; otherwise an empty text."""
     burden = find_burden(scene.last)
     return burden if burden is not None and _find_scene_target(scene).verb == "pick up" else ""
 
 
 def _find_locked_door(scene: Scene, thing: str) -> str | None:
-    """Return the locked door that has been seen and that this key opens."""
+    """Return the locked door that the key `thing` opens, if the door was seen."""
     colour = thing.split()[0]
     return f"{colour} locked door" if "key" in thing and scene.knows(f"{colour} locked door") else None
 
@@ -100,9 +100,9 @@ def _explain_plain_action(scene: Scene, name: str, wanted: str) -> str:
 
 
 def _list_sight(scene: Scene, wanted: str) -> str:
-    """Return what is in sight, thing by thing, up to the one that is searched for: a model learns a verdict if both
-    compared things stand before it. `I look for the red ball. grey ball 1, red ball: no. red ball 1, red ball: yes.`
-    """
+    """Compare the things in sight with the searched thing, up to the first match: `I look for the red ball. grey ball
+    1, red ball: no. red ball 1, red ball: yes.` Each verdict follows both names, because a small model only learns it
+    so."""
     sought = f", {strip_place(wanted)}" if wanted.split()[0] in ("the", "a", "an") else ""
     actions = [scene.parse(step.action) for step in scene.done]
     been = [strip_number(a.arguments["object"]) for a in actions if a is not None and a.name == "go_to"]
@@ -147,7 +147,7 @@ def _capitalize(text: str) -> str:
 
 
 def _list_detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
-    """Return a turn and the turn back, but not the plan's own turn."""
+    """Return both turns, each with the turn that undoes it, except the turn that the plan makes next."""
     pairs = (("turn left", "turn right"), ("turn right", "turn left"))
     return [Detour(action, back) for action, back in pairs if action != scene.action]
 

@@ -1,11 +1,12 @@
-"""A player of generated quests without privileged information, which a small model can imitate.
+"""A rule-based agent for generated quests without privileged information, which a small model can imitate.
 
-It first does what a room lists: it takes things, searches what is noticed, opens and pulls. It opens what it can, and
-then takes the exit named after the one it came by, as in a maze with a hand on the wall. These maps have no circles,
-so this reaches every room without a memory of visited rooms. Its thoughts carry what it must not forget: its things,
-its deeds, and the reversed path before and after each step. They quote the room's list and say for each closed exit
-whether the player has what opens it, so that a decision stands beside its reasons. They name nothing that was not
-read.
+In a room, the agent first takes, searches, opens or pulls everything that the description lists. Then it opens the
+exits that it can open, and takes the next exit after the one it came by, like somebody who keeps a hand on the wall of
+a maze. The maps have no circles, so it reaches every room without remembering visited rooms.
+
+Each thought repeats what the agent must remember: its things, what it has done, and the way back to the start. It
+quotes the room's list, and says for each closed exit whether the agent can open it. So a model finds the reasons for a
+decision in the thought.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _REVEALED = re.compile(r"revealing ([^.]+?)\.")
 _FOUND = re.compile(r"find (?:the|some|an?) ([\w' -]+?), and take it")
 _ALTAR = re.compile(r"Here is the ([\w' -]+?), for the ([\w' -]+?)\.")
 _TITLE = re.compile(r"(?:^|[.!?]) *((?:[A-Z][\w']*|of)(?: (?:[A-Z][\w']*|of))*) (?=[A-Z])")
-"""A room's name, if the description after it begins with a capital letter."""
+"""Matches a room's name, which is followed by a description with a capital letter."""
 _ARTICLE = re.compile(r"^(?:an?|some|the) ")
 _LIGHT = re.compile(r"\b(?:lamp|lantern|torch|taper|candle|candlestick|light|flare|lucifer)\b")
 _KEY = re.compile(r"\b(?:key|card)\b")
@@ -42,7 +43,7 @@ _REFUSED = re.compile(r"can't|isn't|don't|already|nothing suitable", re.IGNORECA
 
 @dataclass(frozen=True)
 class Gate:
-    """An exit that is closed until the player has or does something."""
+    """An exit that is closed until the agent has a certain thing or has done a certain action."""
 
     kind: str
     """`door`, `dark`, `barrier` or `guard`."""
@@ -52,7 +53,7 @@ class Gate:
 
     @property
     def what(self) -> str:
-        """The gate's name in the list of deeds."""
+        """The text that is added to `Explorer._done` when the gate is open."""
         return self.name or self.kind
 
 
@@ -68,15 +69,16 @@ class Room:
 
     title: str = ""
     ways: list[str] = field(default_factory=list)
-    """The exits, closed ones included, in the order of the text."""
+    """The directions of all exits, open or closed, in the order of the description."""
     gates: dict[str, Gate] = field(default_factory=dict)
-    """Direction -> the gate that closes or closed it."""
+    """Direction -> the gate at this exit, which may already be open."""
     jobs: dict[str, str] = field(default_factory=dict)
-    """Command for a listed thing -> the room's words for it (`see rusty key`), in the order of the text."""
+    """Command for a listed thing (`take rusty key`) -> words for the thought (`see rusty key`), in the description's
+    order."""
 
 
 def read_room(text: str) -> Room | None:
-    """Return the room; None if the text describes no room."""
+    """Read a room's description; return None if the text describes no room."""
     room = Room()
     ways: list[tuple[int, str]] = []
     for match in _EXITS.finditer(text):
@@ -118,23 +120,21 @@ _LETTERS: Final = {way[0]: way for way in OPPOSITE}
 
 
 class Explorer:
-    """The player of one episode."""
-
     reads_valid = False
 
     def __init__(self) -> None:
         self._room = Room()
         self._back: list[tuple[str, str]] = []
-        """The path to the start: each step and the room that it leads to."""
+        """The way back to the start: (direction, room in this direction), the next step first."""
         self._came = ""
-        """The exit to the previous room."""
+        """The direction of the previous room."""
         self._has: list[str] = []
         self._done: list[str] = []
         """Things searched, pulled, lit or opened, and gates passed."""
         self._found: list[str] = []
-        """Commands for things found here that the room does not list."""
+        """Commands to run next that the room's description does not suggest, such as taking a revealed thing."""
         self._taken: set[str] = set()
-        """All commands so far, except steps."""
+        """All commands so far, except moves."""
         self._unlocked = ""
         self._altar = self._treasure = ""
 
@@ -186,7 +186,7 @@ class Explorer:
             self._note_opened(rest)
 
     def _note_opened(self, name: str) -> None:
-        """Note that a gate is open; the player goes through it next."""
+        """Note that a gate is open, and go through this gate next."""
         for way, gate in self._room.gates.items():
             if gate.name == name:
                 self._note_deed(gate.what)
@@ -204,7 +204,7 @@ class Explorer:
         self._room, self._found = room, []
 
     def _extend_path(self, way: str) -> list[tuple[str, str]]:
-        """Return the path back as it is after a step."""
+        """Return the way back to the start as it will be after a step in the direction `way`."""
         if self._back and self._back[0][0] == way:
             return self._back[1:]
         return [(OPPOSITE[way], self._room.title or "where I was"), *self._back]
@@ -220,7 +220,7 @@ class Explorer:
                 self._found.insert(0, f"turn on {thing}")
 
     def _choose_job(self) -> str | None:
-        """Return the command for the first thing to do here; None if nothing is left to do."""
+        """Return the next command in this room; None if only exits are left."""
         if self._found:
             return self._found[0]
         openers = (self._choose_opener(way, gate) for way, gate in self._room.gates.items())
@@ -236,7 +236,7 @@ class Explorer:
         return next((thing for thing in self._has if _KEY.search(thing)), None)
 
     def _choose_opener(self, way: str, gate: Gate) -> str | None:
-        """Return the command for a gate that can be passed and was not; None for others."""
+        """Return the command that opens or passes the gate; None if it is already open or cannot be opened yet."""
         if gate.what in self._done:
             return None
         if gate.kind == "door":
@@ -252,7 +252,8 @@ class Explorer:
         return way if any(done.endswith(" pulled") for done in self._done) else None
 
     def _choose_way(self) -> str | None:
-        """Return the next open exit in the room's order, counted from the one the player came by, and around."""
+        """Return the next open exit in the description's order, after the exit the agent came by, starting over at the
+        end."""
         room = self._room
         start = room.ways.index(self._came) + 1 if self._came in room.ways else 0
         for way in [*room.ways[start:], *room.ways[:start]]:
@@ -269,7 +270,8 @@ class Explorer:
         return Decision(put, "put it where it belongs", f"{have} Here is {self._altar}.")
 
     def _explain(self, action: str, rule: str) -> Decision:
-        """Return the decision with its thought: the player's things, the exits, what is here, then the action."""
+        """Return the decision with a thought: the agent's things, what it has done, the exits, the room's list, the
+        action."""
         room = self._room
         came = f", from {self._came}" if self._came else ""
         ways = ", ".join(self._describe_way(way) for way in room.ways) or "none"
@@ -291,7 +293,7 @@ class Explorer:
         return Decision(way, rule, f"{said} I go {way}; then back: {_write_path(self._extend_path(way))}.")
 
     def _describe_way(self, way: str) -> str:
-        """Describe an exit: the gate that closes it, and whether the player has what opens it."""
+        """Describe an exit for the thought: its direction, its gate, and whether the agent can open this gate."""
         gate = self._room.gates.get(way)
         if gate is None or (gate.what in self._done and way not in self._found):
             return way

@@ -1,4 +1,4 @@
-"""Jericho's thoughts: what is here, what it may be useful for, and where the goal's thing may be."""
+"""Write thoughts for Jericho: what is here, what it may be useful for, and where the goal's thing may be."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _read_direction(text: str) -> str | None:
 
 
 def _list_nouns(text: str) -> list[str]:
-    """Return the things that a command names, in the story's words."""
+    """Return the things that a command names: `rusty key` and `door` for `unlock door with rusty key`."""
     words = re.sub(r"^(?:look under|look behind|look in|turn on|turn off|[\w-]+) ", "", text.strip())
     return [
         part.strip() for part in re.split(r" (?:with|to|on|in|under|behind|at|from) ", words) if part.strip()
@@ -88,7 +88,7 @@ def _list_idle_actions(scene: Scene) -> list[str]:
 
 
 def _list_detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
-    """Return other exits that the last room description names, and the way back."""
+    """Return a step through each exit that the last observation names, except the planned exit, and the step back."""
     planned = _read_direction(scene.action)
     return [Detour(way, back) for way, back in _BACK.items() if way != planned and mentions(scene.last, way)]
 

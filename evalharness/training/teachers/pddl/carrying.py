@@ -1,10 +1,9 @@
-"""A gripper player without privileged information: it compares its room with the room where each ball belongs.
+"""A rule-based agent for gripper tasks: it compares the robot's room with the room where each ball belongs.
 
-It drops balls that belong here and picks up balls that do not, while a gripper is free. Then it goes to the room of a
-carried ball, or else to the first ball of the goal that is in a wrong room. Each decision follows from the goal and
-the last observation. Any kind of action can follow any other, so a model cannot learn a rhythm instead of reading.
-(The oracle's shortest plans mix the ways of several balls: the next ball follows from the whole rest of the plan,
-which a reader of thoughts cannot see.)
+The agent drops carried balls that belong in this room, and picks up balls that belong elsewhere while a gripper is
+free. Then it moves to the room where a carried ball belongs, or to the first ball that is in a wrong room. Each
+decision follows from the goal and the last observation. The oracle's shortest plans are not used as training data: they
+transport several balls at once, and the reason for the next action lies in later actions, which a model cannot see.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class RoomState(NamedTuple):
     """The contents of an observation, in lower case."""
 
     lies: dict[str, str]
-    """Ball or robot -> room."""
+    """Ball or robot -> the room that it is in."""
     carried: dict[str, str]
     """Ball -> gripper."""
     free: list[str]
@@ -38,16 +37,15 @@ def read_state(observation: str) -> RoomState:
 
 
 def read_homes(subgoals: Sequence[str]) -> dict[str, str]:
-    """Return ball or robot -> room, in the order of the goal."""
+    """Return ball or robot -> the room where it belongs, in the order of the goal."""
     return {what: room for text in subgoals for what, room in _LIES.findall(text.lower())}
 
 
 def decide(wanted: dict[str, str], state: RoomState) -> Decision | None:
-    """Return the decision of the first comparison that needs an action; None if everything is where it belongs.
+    """Compare the balls one by one, and return the first action needed; None if everything is where it belongs.
 
-    The compared rooms stand side by side before the verdict: the ball's goal and room, then its room and Robby's. A
-    small model that writes the verdict first ("ball1 here") guesses it; a model that must look back one sentence
-    misreads it.
+    In the thought, both compared rooms stand directly before the verdict ("ball1 to roomb, at rooma: away."). A small
+    model guesses the verdict if it comes first, and misreads a room that stands one sentence earlier.
     """
     here = state.lies[ROBOT]
     balls = {what: room for what, room in wanted.items() if what != ROBOT}
@@ -82,8 +80,8 @@ def decide(wanted: dict[str, str], state: RoomState) -> Decision | None:
 def _leave_room(
     balls: dict[str, str], end: str | None, state: RoomState, said: list[str], away: list[tuple[str, str]]
 ) -> Decision | None:
-    """Return a move, because nothing is to be done here: to the room of a carried ball, of a ball in a wrong room, or
-    of the robot's goal."""
+    """Return the next action if no ball can be dropped or picked up in this room: a move towards a ball's room or the
+    robot's goal, or dropping a ball that is not in the goal."""
     here = state.lies[ROBOT]
     if not state.free:
         said.append("No gripper is free.")
@@ -107,15 +105,13 @@ def make_decision(action: str, rule: str, said: Sequence[str], verdict: str) -> 
 
 
 class Carrier:
-    """The player of one episode."""
-
     reads_valid = True
 
     def __init__(self, subgoals: Sequence[str]) -> None:
         self._wanted = read_homes(subgoals)
 
     def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
-        """Return the next action, spelled as in the valid actions; None if no rule applies."""
+        """Return the next action exactly as in `valid`, including blanks; None if no rule applies."""
         decision = decide(self._wanted, read_state(observation))
         if decision is None:
             return None

@@ -1,4 +1,4 @@
-"""PDDL's thoughts: the state is fully visible, so a thought names the next condition and why the action serves it."""
+"""Write thoughts for PDDL: the next condition to reach, and why the action helps. The state is fully visible."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _MOVES = frozenset({"move"})
 
 
 def _state_need(scene: Scene) -> str:
-    """Return the next condition: `Next I need: ball1 is at roomb.`"""
+    """Return a sentence with the next condition to reach: `Next I need: ball1 is at roomb.`"""
     return f"Next I need: {scene.due.rstrip('. ')}." if scene.due else "All that is left is one action."
 
 
 def _find_home(scene: Scene, thing: str, relation: str) -> str | None:
-    """Return `roomb` for (`ball1`, `is at`), if the goal says where a thing belongs."""
+    """Return the place where the goal wants a thing: `roomb` for (`ball1`, `is at`); None if the goal does not say."""
     match = re.search(rf"\b{re.escape(thing)} {relation} ([\w-]+)", scene.goal)
     return match[1] if match else None
 

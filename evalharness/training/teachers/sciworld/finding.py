@@ -1,7 +1,7 @@
-"""A player of ScienceWorld's find and life span tasks without privileged information, which a small model can imitate.
+"""A rule-based agent for ScienceWorld's find and lifespan tasks, which a small model can imitate.
 
-It knows what is the same in every task: which rooms are connected, that animals are outside and plants in the
-greenhouse, and how long animals live. It learns what is in a room by looking around.
+The agent has no privileged information about a task. It only knows facts that hold in every task: which rooms are
+connected, that animals are outside and plants in the greenhouse, and how long animals live.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _ARTICLE = re.compile(r"^(?:an?|the|some) ")
 
 
 def find_next_door(here: str, room: str) -> str | None:
-    """Return the first room on the shortest way; None if no way is known."""
+    """Return the first room on the shortest way from `here` to `room`; None if no way is known."""
     queue = deque([(here, "")])
     seen = {here}
     while queue:
@@ -63,7 +63,7 @@ def find_next_door(here: str, room: str) -> str | None:
 
 
 def list_things(observation: str) -> list[str]:
-    """Return the things that a look around lists, without articles, in order."""
+    """Return the things that the observation after `look around` lists, without articles, in the same order."""
     listed = observation.partition("You also see")[0].split("\n\t")[1:]
     return [_ARTICLE.sub("", line.strip()) for line in listed]
 
@@ -80,8 +80,6 @@ def rank_lifespan(animal: str) -> int:
 
 
 class Finder:
-    """The player of one episode."""
-
     reads_valid = False
 
     def __init__(self, kind: str, goal: str) -> None:
@@ -91,7 +89,7 @@ class Finder:
         self._box, self._end = (box[1], box[2]) if box else ("", "")
         self._here = ""
         self._view = ""
-        """The result of looking around here."""
+        """The observation of `look around` in this room; empty if the agent has not looked around here."""
         self._focused: list[str] = []
         self._carried = ""
 
@@ -120,8 +118,8 @@ class Finder:
             self._view = text
 
     def _go(self, room: str, why: str) -> Decision | None:
-        """Go to the next room on the way. The thought names both rooms side by side: a small model confuses a room on
-        the way with its destination."""
+        """Go to the next room on the way to `room`. The thought names the agent's room beside `room`, because a small
+        model confuses a room on the way with its destination."""
         door = find_next_door(self._here, room)
         if door is None:
             return None
@@ -170,7 +168,7 @@ class Finder:
         )
 
     def _choose_thing(self) -> str | None:
-        """Return the first suitable thing here."""
+        """Return the first thing in this room that fits the task's kind."""
         if self._kind == "find-plant":
             for name in list_things(self._view):
                 if match := _PLANT.match(name):

@@ -1,4 +1,4 @@
-"""ScienceWorld's thoughts: what the task asks for, which room is next, and what to do with which thing."""
+"""Write thoughts for ScienceWorld: what the task asks for, which room is next, and what to do with a thing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _find_room(scene: Scene) -> str | None:
 
 
 def _find_destination(scene: Scene) -> str:
-    """Return the last room of the plan's next walk."""
+    """Return the room where the next sequence of moves ends; empty if the next action is no move."""
     room = ""
     for text in scene.left:
         action = scene.parse(text)
@@ -75,7 +75,7 @@ def _list_idle_actions(scene: Scene) -> list[str]:
 
 
 def _list_detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
-    """Return a step through another door of this room, and back."""
+    """Return a step through each open door of this room, except the planned door, and the step back."""
     here, action = _find_room(scene), scene.next
     doors = _DOOR.findall(scene.last) or (_DOOR.findall(scene.first_observation) if not scene.at else [])
     planned = action.arguments.get("location") if action is not None else None
