@@ -1,4 +1,4 @@
-"""Define the action surface, and the published benchmark's corrections of an action before it is played."""
+"""Define the templates of the actions, and AgentBoard's corrections of an action before it is played."""
 
 from __future__ import annotations
 
@@ -25,14 +25,12 @@ ACTIONS = MappingProxyType(
         "check": CHECK,
     }
 )
-"""The actions of the published games. `examine` takes a carried object, or the receptacle at the agent's place."""
+"""Action name -> template. `examine` works on a carried object, and on the receptacle in front of the agent."""
 
 
 def repair(action: str) -> str:
-    """Return the action as the published task loop sends it to the environment; grounding is judged on this text.
-
-    Remove outer white space and a final period. In a text with `put`, replace ` in ` or ` on ` by ` in/on `.
-    """
+    """Correct an action as AgentBoard does: remove outer white space and a final period. In an action with `put`,
+    replace ` in ` or ` on ` by ` in/on `. Then the corrected text decides whether the action is valid."""
     action = action.strip()
     if "put" in action:
         if " in " in action:
@@ -43,5 +41,5 @@ def repair(action: str) -> str:
 
 
 def drop_period(action: str) -> str:
-    """Remove a second period: the published environment plays `look..`, but counts it as not grounded."""
+    """Remove a final period. AgentBoard removes a second one after the check: it plays `look..`, but as invalid."""
     return action.removesuffix(".").strip()

@@ -22,7 +22,7 @@ _TASK_LINE = "Your task is to: "
 
 
 class Engine(Protocol):
-    """The engine of a game: `World`, or TextWorld itself (`stock.TextWorldGame`)."""
+    """The simulator of a game: our `World`, or TextWorld itself (`stock.TextWorldGame`)."""
 
     def reset(self) -> str: ...
     def step(self, command: str) -> str: ...
@@ -39,7 +39,7 @@ class _Episode:
     patterns: list[re.Pattern[str]]
     goal: str
     view: str
-    """Answer to `look`: at the start the room, later the observation after the last `go to` or `open`."""
+    """Answer to `look`: the description of the room, or the observation of the last successful `go to` or `open`."""
     completed: set[int] = field(default_factory=set)
     progress: float = 0.0
     won: bool = False
@@ -52,14 +52,14 @@ class ALFWorldEnv(TextEnv):
         env = SPEC.make(data)
         observation, info = env.reset(options={"task": SPEC.suites.load_tasks("agentboard", data, 0)[0]})
 
-    Progress is (subgoals seen in observations) / (number of subgoals + 1), and 1 when the goal is reached (AgentBoard's
-    rule).
+    By AgentBoard's rule, progress is (subgoals whose pattern an observation matched) / (number of subgoals + 1), and 1
+    when the goal is reached.
     """
 
     def __init__(
         self, data: Path | None = None, *, engine: Callable[[Mapping[str, Any]], Engine] = World
     ) -> None:
-        """`engine`: function that makes the engine of a game; TextWorld's PDDL environment is possible, but slower."""
+        """`engine`: function that makes the simulator of a game, by default our `World`."""
         super().__init__(data=data)
         self._engine = engine
         self._current: _Episode | None = None
@@ -99,7 +99,7 @@ class ALFWorldEnv(TextEnv):
         return observation, episode.progress - before, episode.won, False, info
 
     def _unwrapped_step(self, command: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Play without AgentBoard's rules: no corrections, no help action, the game's own verdict."""
+        """Play a command without AgentBoard's corrections and help action. Only the game itself decides on success."""
         episode, before = self._episode, self._episode.progress
         valid = command.strip() in episode.engine.commands()
         observation = episode.engine.step(command)
@@ -137,7 +137,7 @@ def _play(episode: _Episode, action: str) -> str:
         return f"Choose an action from these valid actions: {', '.join([*offered, CHECK])}"
     observation = _ARRIVAL.sub("", engine.step(action))
     if action == LOOK:
-        # Published rule: `look` repeats the observation after the last `go to` or `open`, even if it is out of date.
+        # AgentBoard's rule: `look` repeats the observation of the last `go to` or `open`, even if it is out of date.
         return episode.view
     if action.startswith(("go to", "open")) and observation != NOTHING_HAPPENS:
         episode.view = observation
@@ -157,11 +157,11 @@ def _game(task: Task, data: Path | None) -> dict[str, Any]:
             game = parse_game(path.read_bytes())
         except FileNotFoundError:
             raise MissingDataError(f"ALFWorld game {name} is not in {path.parent}", FIX) from None
-        found = hash_game(game)
+        game_hash = hash_game(game)
     else:
         content = read_game(data, name)
-        game, found = parse_game(content), sha256(content)
-    if found != payload.get("sha256"):
+        game, game_hash = parse_game(content), sha256(content)
+    if game_hash != payload.get("sha256"):
         raise InvalidTaskError(
             f"{task.id}: the hash of its game file is wrong; check the data with: evalharness data verify"
         )
@@ -169,7 +169,7 @@ def _game(task: Task, data: Path | None) -> dict[str, Any]:
 
 
 def _introduction(text: str) -> tuple[str, str]:
-    """Return (room, goal) of a game's opening text, which has title, room and task, separated by empty lines."""
+    """Return (description of the room, goal). The opening text has three paragraphs: title, room and task."""
     paragraphs = text.split("\n\n")
     if len(paragraphs) < 3 or not paragraphs[2].startswith(_TASK_LINE):
         raise InvalidTaskError(f"this is not the opening text of an ALFWorld game: {text[:200]!r}")

@@ -1,4 +1,4 @@
-"""Compute digests of households that do not depend on names, and list the names of published games."""
+"""Compute digests and names that identify evaluated games, so that these games can be excluded from training."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def forms(task: Task) -> list[str]:
 
 
 def _game_form(name: str) -> str:
-    """Return the form of a game, the same for all releases."""
+    """Return a digest of the game's name, because a game has the same name in all releases of ALFWorld."""
     return digest(f"alfworld game {name}")
 
 

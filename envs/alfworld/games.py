@@ -1,8 +1,8 @@
 """Read ALFWorld's own data folder, which `alfworld-download` makes: `json_2.1.1/SPLIT/TASK/TRIAL/game.tw-pddl`.
 
-Its splits are suites with the games' own words and verdict: `alfworld-seen` (140 games) and `alfworld-unseen` (134),
-whose hashes are known for both releases, and `alfworld-train`, which is for training only. The older release has
-`put X in/on Y`, the later release `move X to Y`. Each game is played in the words of its own grammar.
+Each split of the folder is a suite: `alfworld-seen` (140 games), `alfworld-unseen` (134 games), and `alfworld-train`
+for training only. `games.csv` has the hashes of the evaluated games in both releases. The action to put a thing down
+is `put X in/on Y` in the older release and `move X to Y` in the later release.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SPLITS = {
     "alfworld-unseen": "valid_unseen",
     "alfworld-train": "train",
 }
-"""Suite -> ALFWorld's name of the split."""
+"""Suite -> name of the split's folder."""
 TRAIN = "alfworld-train"
 TRAIN_GAMES = 3553
 KINDS = {
@@ -34,7 +34,7 @@ KINDS = {
     "look_at_obj_in_light": "examine",
     "pick_two_obj_and_place": "puttwo",
 }
-"""ALFWorld's task type -> the benchmark's short name."""
+"""ALFWorld's task type -> AgentBoard's short name for it."""
 GAME_NAME = re.compile(r"[A-Za-z_]+-[\w.]+-[\w.]+-[\w.]+-\d+/trial_[\w.]+")
 FIX = "evalharness data import --alfworld DIR"
 
@@ -46,7 +46,7 @@ _TEXTS = ("pddl_domain", "grammar", "pddl_problem")
 
 @cache
 def evaluated_games() -> dict[str, dict[str, tuple[str, str]]]:
-    """Return split -> name -> (hash of the game in the older release, hash in the later release)."""
+    """Return split -> name of a game -> (its hash in ALFWorld's older release, its hash in the later release)."""
     games: dict[str, dict[str, tuple[str, str]]] = {"valid_seen": {}, "valid_unseen": {}}
     with Path(__file__).with_name("games.csv").open(newline="", encoding="ascii") as file:
         for row in csv.DictReader(file):
@@ -66,7 +66,7 @@ def parse_game(content: bytes) -> dict[str, Any]:
 
 
 def hash_game(game: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the three texts that define the game; a walkthrough in the file does not matter."""
+    """Return the SHA-256 of the three texts that define the game: domain, grammar and problem."""
     return hashlib.sha256(json.dumps([game[text] for text in _TEXTS]).encode()).hexdigest()
 
 
@@ -121,7 +121,7 @@ def import_folder(source: Path, data: Path, progress: ImportProgress) -> Sequenc
         for name, path in _games_in(root / split):
             progress(split, copied, None)
             if known is not None and name not in known:
-                continue  # ALFWorld's own filter excludes it: it is unsolvable or of another kind
+                continue  # ALFWorld itself leaves this game out: it is unsolvable or has another task type
             content = path.read_bytes()
             try:
                 game = parse_game(content)
@@ -176,7 +176,7 @@ def _require_train(root: Path) -> list[tuple[str, Path]]:
 
 
 def _is_playable(name: str, game: Mapping[str, Any]) -> bool:
-    """Return whether ALFWorld's own filter keeps a game."""
+    """Return whether ALFWorld would use a game: it is solvable, of a known task type, and without sliced objects."""
     return bool(game.get("solvable")) and name.split("-")[0] in KINDS and "Sliced" not in name
 
 

@@ -1,11 +1,11 @@
-"""Parse a game's text grammar: the command of each action, and the text after it.
+"""Parse a game's text grammar: the command of each action, and the observation after the action.
 
 The format is TextWorld's `.twl2`: blocks `grammar :: JSON;` and `action NAME { template :: "..."; feedback :: "...";
-grammar :: JSON; }`. A right-hand side mixes literal text with `#symbol#`, `{expression | query}` and `[{expression |
-query}]` (a list in words); a query is a conjunction of typed predicates. `narration.py` turns a grammar into text.
+grammar :: JSON; }`. The right-hand side of a rule has literal text, `#symbol#`, `{expression | query}`, and
+`[{expression | query}]` for a list such as "a, b, and c". A query is a conjunction of typed predicates.
 
-A small interpreter evaluates the expressions in game files (names, attributes of an entity, strings, `+`, `or`).
-TextWorld uses Python's `eval`, but a downloaded game must not run code here.
+We evaluate expressions with a small interpreter (names, attributes of an entity, strings, `+`, `or`). TextWorld uses
+Python's `eval`, with which a downloaded game could run code on the user's machine.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Entity:
 
 
 Placeholder: TypeAlias = "tuple[str, str]"
-"""(name, type), written as `r:receptacle`."""
+"""(name, type) of a variable in a query; the grammar writes `r:receptacle`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One predicate of a query; `not_p` matches atoms of `p` that an action has made false."""
+    """A predicate in a query. The predicate `not_p` matches atoms of `p` that an action has made false."""
 
     predicate: str
     placeholders: tuple[Placeholder, ...]
@@ -57,7 +57,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """`{inner | query}`: the inner text, once for every answer of the query."""
+    """`{inner | query}`: write the inner text for every assignment of entities that makes the query true."""
 
     inner: Symbol | Expression
     query: tuple[Term, ...]
@@ -89,7 +89,7 @@ class ActionText:
 class Grammar:
     rules: Mapping[str, tuple[Rule, ...]]
     actions: Mapping[str, ActionText]
-    """Action name in lower case -> texts of the action."""
+    """Name of an action in lower case -> its command template and its feedback."""
 
 
 _TOKEN = re.compile(
@@ -113,7 +113,7 @@ def parse_grammar(text: str) -> Grammar:
                 fields[key[1]] = _field(tokens, "block" if key[1] == "grammar" else "string")
             if not {"template", "feedback"} <= set(fields):
                 raise InvalidTaskError(f"grammar: action {name} needs a template and a feedback")
-            # TextWorld's parser skips white space after an opening quote; `help` of the later release has such space.
+            # Remove leading white space as TextWorld's parser does; `help` of ALFWorld's later release has some.
             template, feedback = (_parts(fields[key].lstrip()) for key in ("template", "feedback"))
             actions[name.lower()] = ActionText(template, feedback)
             lines = fields.get("grammar", "{}").split("\n")
@@ -177,7 +177,7 @@ def _parts(text: str) -> tuple[Part, ...]:
     while position < len(text):
         token = _PART.match(text, position)
         if token is None:
-            # TextWorld's parser ends a text at an invalid character; one rule of the published grammar has a wrong
+            # Stop at an invalid character as TextWorld's parser does: one rule of the published grammar has a wrong
             # brace.
             break
         position = token.end()

@@ -1,4 +1,4 @@
-"""Generate text from a grammar: commands, feedback and lists, for one state of the world."""
+"""Generate the texts of a game from its grammar and the current state: commands, feedback and lists."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from evalharness.envs.base import InvalidTaskError
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The state of the world in the form that the grammar needs."""
+    """The state of a game, as the grammar's queries read it."""
 
     facts: FactBase
     denied: FactBase
@@ -31,11 +31,11 @@ class Scene:
 
 
 Filled = Mapping[Placeholder, str]
-"""Placeholder -> entity."""
+"""Placeholder -> id of its entity."""
 
 
 def derive(grammar: Grammar, parts: Sequence[Part], filled: Filled, scene: Scene) -> str:
-    """Return the text of `parts`. For a symbol, use its first rule whose condition can be fulfilled in the scene."""
+    """Return the text of `parts`. Expand a symbol with its first rule whose condition is true in the scene."""
     pieces = []
     for part in parts:
         if isinstance(part, Literal):
@@ -76,9 +76,9 @@ def _listing(grammar: Grammar, items: Sequence[str], filled: Filled, scene: Scen
 
 
 def assignments(query: Sequence[Term], filled: Filled, scene: Scene) -> Iterator[dict[Placeholder, str]]:
-    """Yield every way to fill a query's placeholders: facts in alphabetical order, and no entity in two placeholders.
+    """Yield every assignment of entities to the placeholders that makes the query true, in alphabetical order of facts.
 
-    Name and type identify a placeholder: the same name with another type than in `filled` is new (TextWorld's rule).
+    Two placeholders never get the same entity. As in TextWorld, placeholders with one name but two types are different.
     """
     if not query:
         yield dict(filled)

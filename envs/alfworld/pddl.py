@@ -1,7 +1,7 @@
-"""Parse PDDL text into conditions and action schemas: the part of ADL that household domains use, without universal
-quantifiers.
+"""Parse PDDL text into conditions and action schemas.
 
-Tokens are those of Fast Downward, which TextWorld is based on (`evalharness.envs.pddl_text`).
+The parser accepts the features of ADL that ALFWorld's games use: all except universal quantifiers. It splits a text
+into tokens as Fast Downward does, the planner in TextWorld (`evalharness.envs.pddl_text`).
 """
 
 from __future__ import annotations
@@ -41,11 +41,12 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A disjunctive normal form: one of the conjunctions must be true, for some values of the lifted variables."""
+    """A condition in disjunctive normal form. It is true if, for some values of the lifted variables, one of its
+    conjunctions is true."""
 
     conjunctions: tuple[tuple[Literal, ...], ...]
     lifted: tuple[Variable, ...]
-    """Variables of existential quantifiers, each with a unique name."""
+    """Variables of the existential quantifiers, renamed so that each name is unique."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ def parse_problem(text: str, domain: Domain) -> Problem:
     for fact in by_keyword.get(":init", []):
         if isinstance(fact, str) or not fact:
             raise PddlError(f"PDDL: an initial fact should be a list, not {fact!r}")
-        if fact[0] != "=":  # skip numeric fluents (costs, distances), which do not matter here
+        if fact[0] != "=":  # skip numeric fluents (costs, distances): no condition reads them
             init.append(_atom(fact))
     goals = by_keyword.get(":goal", [])
     if len(goals) != 1:
@@ -134,7 +135,7 @@ def _atom(tree: Tree) -> Atom:
 
 
 def condition_of(tree: Tree, parameters: Sequence[Variable] = ()) -> Condition:
-    """Parse a condition; its lifted variables have other names than the parameters."""
+    """Parse a condition. Rename a quantified variable that has the name of one of the parameters."""
     types = {variable.name: variable.type for variable in parameters}
     conjunctions = _conjunctions(tree, True, {}, types)
     lifted = [Variable(name, type_name) for name, type_name in list(types.items())[len(parameters) :]]
@@ -144,7 +145,10 @@ def condition_of(tree: Tree, parameters: Sequence[Variable] = ()) -> Condition:
 def _conjunctions(
     tree: Tree, positive: bool, names: Mapping[str, str], types: dict[str, str]
 ) -> list[tuple[Literal, ...]]:
-    """Return the conjunctions of a condition. `names`: quantified variable -> its name in `types`; extend `types`."""
+    """Return the conjunctions of a condition, and add its quantified variables to `types` (variable -> type).
+
+    `names`: quantified variable in the text -> its unique name in `types`.
+    """
     if isinstance(tree, str):
         raise PddlError(f"PDDL: expected a condition, found {tree!r}")
     head, rest = tree[0] if tree else "and", tree[1:]
@@ -178,7 +182,7 @@ def _existential(
         while name in types:
             name += "'"
         types[name], own[variable.name] = variable.type, name
-    # Add `v = v` for a variable that a conjunction does not mention: its type must have a member.
+    # If a conjunction does not mention a variable v, add `v = v`, which is true only if an object of its type exists.
     same = {name: Literal(Atom("=", (f"?{name}", f"?{name}")), True) for name in own.values()}
     return [
         (

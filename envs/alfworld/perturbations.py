@@ -1,4 +1,4 @@
-"""Define the words of ALFWorld's later release, and perturbations: P1 to P5 of the AgentRefine paper, and our own."""
+"""Define ALFWorld's perturbations (P1 to P5 of the AgentRefine paper, and ours), and the words of its later release."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WORDING = Wording(
             {"take": "from {receptacle} take {object}"},
             in_first_average=True,
         ),
-        # The paper's last version added the columns P4 and P5. We know their numbers, but not their wording.
+        # The paper's last version added P4 and P5. It has results for these perturbations, but not their wording.
         "P4": _published(
             "no space between a name and its number (cup1)",
             join_numbers=True,
@@ -75,7 +75,7 @@ WORDING = Wording(
         )
     },
     listing="Choose an action from these valid actions: ",
-    # The published task loop also accepts `put X in Y` and `put X on Y`.
+    # AgentBoard also accepts `put X in Y` and `put X on Y`.
     also={"put": r"put (?P<object>.+) (?:in|on|in/on) (?P<receptacle>.+)"},
     numbered=r"[a-z]+",
     case_matters=True,

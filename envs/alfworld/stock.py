@@ -1,7 +1,7 @@
 """Play the games in TextWorld's own PDDL environment (`--engine stock`), with the interface of `World`.
 
-The start of a game takes about 0.8 s, and a step 30 to 50 ms. Each instance loads a copy of TextWorld's planner
-library, which stays in memory: unloading it would crash the process at its end.
+The start of a game takes about 0.8 s, and a step 30 to 50 ms. Each game loads another copy of TextWorld's planner
+library, and no copy is unloaded, because the process would then crash at its end.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def make(data: Path | None) -> ALFWorldEnv:
 
 class TextWorldGame:
     def __init__(self, game: Mapping[str, Any], *, policy: bool = False) -> None:
-        """Start a game. `policy`: ask TextWorld's planner for a plan at every step, as ALFWorld's training does."""
+        """Load a game. `policy`: compute a plan with TextWorld's planner at every step (ALFWorld's training does)."""
         if sys.version_info >= (3, 13):
-            # TextWorld's grammar evaluates names in locals(); PEP 667 prevents that.
+            # TextWorld evaluates a grammar's names by writing to locals(), which Python 3.13 ignores (PEP 667).
             raise UserError("TextWorld 1.7 cannot play PDDL games on Python 3.13; leave --engine stock out")
         from textworld.core import EnvInfos
         from textworld.envs import PddlEnv

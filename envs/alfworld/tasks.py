@@ -1,5 +1,4 @@
-"""Load the tasks: 134 published games in the order of the label file, the splits of ALFWorld's own data folder, or
-134 generated households."""
+"""Load the tasks of all suites: the 134 games of AgentBoard, ALFWorld's own splits, and generated households."""
 
 from __future__ import annotations
 
@@ -14,9 +13,9 @@ from evalharness.envs.published import FIX, folder_of, label_rows
 
 PUBLISHED_TASKS = 134
 UNWRAPPED = "unwrapped"
-"""Suite of the published games in TextWorld's own words and with its own verdict, as other groups play them."""
+"""Suite of AgentBoard's games without AgentBoard's rules: the game's PDDL goal alone decides on success."""
 OWN_WORDS = frozenset({UNWRAPPED, *SPLITS})
-"""Suites without AgentBoard's corrections of actions, help action and labels."""
+"""Suites without AgentBoard's rules: its corrections of actions, its help action and its labels."""
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
@@ -31,7 +30,7 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
 
 
 def make_unwrapped(task: Task) -> Task:
-    """Return the task in TextWorld's own words and without labels; only the game's goal decides on success."""
+    """Return the task of the suite `UNWRAPPED` that has the same game. It has no labels."""
     number = task.id.rpartition("/")[2]
     return replace(
         task, id=f"alfworld/{UNWRAPPED}/{number}", suite=UNWRAPPED, labels="simulator", subgoals=(),

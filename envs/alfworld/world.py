@@ -1,8 +1,8 @@
-"""A running household: the state by a game's PDDL, and the text by its grammar.
+"""Simulate a household: a game's PDDL determines the state, and its grammar determines the texts.
 
-The rules are those of TextWorld's PDDL environment, which is the reference (`stock.py`; the tests play both side by
-side). TextWorld takes 0.8 s to start a game and 30 to 50 ms per step, mostly for grounding every action for a planner
-and for copying and parsing text symbols again; our engine needs no planner.
+The rules are those of TextWorld's PDDL environment (`stock.py`): the tests play games in both and compare the texts.
+TextWorld needs 0.8 s to start a game and 30 to 50 ms for a step, mostly because it instantiates every action for a
+planner and parses texts again. Our simulator needs no planner.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from evalharness.envs.pddl_text import ROOT_TYPE
 
 NOTHING_HAPPENS = "Nothing happens."
 _BAR = "_bar_"
-"""The games' spelling of the `|` between a scene object's kind and its coordinates."""
+"""Text between kind and coordinates in an object's identifier; ALFRED's scenes have `|` there."""
 
 
 class _Household:
-    """A game compiled once for all its episodes, of which a trainer plays many at a time."""
+    """A compiled game. It is shared by all episodes of the game, because a trainer plays many of them at a time."""
 
     def __init__(self, domain: str, grammar: str, problem: str) -> None:
         self.domain: Domain = parse_domain(domain)
@@ -70,7 +70,7 @@ class _Household:
         }
         self.given = {schema.name: _collect_required(schema) for schema in schemas}
         self.command_texts: dict[tuple[str, Arguments], str | None] = {}
-        """The command texts that do not depend on the state."""
+        """(action, arguments) -> command that is the same in every state, or None if the action never has an effect."""
 
     def text(self, schema: Schema) -> ActionText:
         try:
@@ -83,7 +83,7 @@ _household = lru_cache(maxsize=32)(_Household)
 
 
 class World:
-    """`reset()`, then `step(command)`; both return the world's feedback."""
+    """A household in play. `reset()` starts an episode, and `step(command)` plays a command; both return a text."""
 
     def __init__(self, game: Mapping[str, Any]) -> None:
         """`game` is the content of a `game.tw-pddl` file: a domain, a problem and a grammar, each as text."""
@@ -120,14 +120,14 @@ class World:
         return self._household.goal.holds(self.facts)
 
     def commands(self) -> Mapping[str, tuple[Schema, Arguments]]:
-        """Return every command with an effect in this state, and its ground action."""
+        """Map every command that the game accepts in this state to its action and arguments."""
         if self._commands is None:
             by_text: dict[str, tuple[Schema, Arguments]] = {}
             for schema, query in self._household.applicable:
                 for arguments in query.solutions(self.facts):
                     command = self._command(schema, arguments)
                     if command is not None:
-                        # If two ground actions have the same text, the first counts; no published game has any.
+                        # If two actions have the same command, the first counts. No published game has such actions.
                         by_text.setdefault(command, (schema, arguments))
             self._commands = by_text
         return self._commands
@@ -139,12 +139,12 @@ class World:
         return Scene(self.facts, self._denied, self._household.entities, self.problem.is_a)
 
     def _command(self, schema: Schema, arguments: Arguments) -> str | None:
-        """Return the command of a ground action; None for an action that cannot change anything."""
+        """Return the command of an action with these arguments; None if it cannot change the state."""
         home, key = self._household, (schema.name, arguments)
         if key in home.command_texts:
             return home.command_texts[key]
         text = None
-        if not _is_idle(schema, arguments, home.given[schema.name]):
+        if not _has_no_effect(schema, arguments, home.given[schema.name]):
             filled = _fill_parameters(schema, arguments)
             text = derive(home.grammar, home.text(schema).template, filled, self._scene())
         if text is None or home.fixed_template[schema.name]:
@@ -159,7 +159,7 @@ class World:
             if effect.when is None or self._household.conditions[effect.when].holds(self.facts, values):
                 (adds if effect.adds else deletes).append(_ground(effect.atom, values))
         for atom in deletes:
-            if atom not in adds:  # PDDL: adding wins over deleting
+            if atom not in adds:  # PDDL: an atom that is both added and deleted becomes true
                 self.facts.discard(atom.predicate, atom.terms)
                 self._denied.add(atom.predicate, atom.terms)
         for atom in adds:
@@ -182,16 +182,16 @@ def _ground(atom: Atom, values: Mapping[str, str]) -> Atom:
 
 
 def _collect_required(schema: Schema) -> set[Literal]:
-    """Return the literals over the parameters that the precondition always requires."""
+    """Return the literals that are in every conjunction of the precondition and have only parameters as variables."""
     names = {parameter.name for parameter in schema.parameters}
     always = set.intersection(*map(set, schema.precondition.conjunctions or [()]))
     return {literal for literal in always if literal.variables <= names}
 
 
-def _is_idle(schema: Schema, arguments: Arguments, given: set[Literal]) -> bool:
-    """Return whether the action's preconditions include all its effects, such as going to where the agent stands.
+def _has_no_effect(schema: Schema, arguments: Arguments, given: set[Literal]) -> bool:
+    """Return whether the action cannot change the state, such as going to where the agent already stands.
 
-    A planner's translation drops such actions, so the game does not offer them.
+    TextWorld's planner removes such actions, so they are not valid in the game.
     """
     values = _values(schema, arguments)
     known = {(_ground(literal.atom, values), literal.positive) for literal in given}
@@ -214,7 +214,7 @@ def _members(problem: Problem) -> dict[str, list[str]]:
 
 
 def _entities(problem: Problem) -> dict[str, Entity]:
-    """Return the entities of the initial facts; other objects are not in the household and get no number."""
+    """Return identifier -> entity for the objects in the initial facts; the household does not contain any others."""
     mentioned = {term for atom in problem.init for term in atom.terms}
     names = readable_names(mentioned)
     try:
@@ -224,7 +224,7 @@ def _entities(problem: Problem) -> dict[str, Entity]:
 
 
 def _asks_about(grammar: Grammar, parts: tuple[Part, ...], predicates: set[str]) -> bool:
-    """Return whether the text of `parts` can depend on one of these predicates."""
+    """Return whether the text of `parts` may change when atoms of these predicates change."""
     for part in parts:
         if isinstance(part, Symbol):
             return True
@@ -242,11 +242,10 @@ def kind_of(identifier: str) -> str:
 
 
 def readable_names(identifiers: Iterable[str]) -> dict[str, str]:
-    """Return readable names (`cabinet 3`) for a game's identifiers (`cabinet_bar__plus_01_dot_20_bar_...`).
+    """Map a game's identifiers (`cabinet_bar__plus_01_dot_20_bar_...`) to readable names (`cabinet 3`).
 
-    ALFWorld's rule: the identifiers of a kind, in alphabetical order, are numbered from the highest down to 1. A basin
-    is a kind of its own (`sink_bar_..._bar_sinkbasin` is a `sinkbasin`). An identifier without position in the scene
-    gets no number and keeps its blank.
+    As in ALFWorld, the n identifiers of a kind get the numbers n to 1 in alphabetical order. `sinkbasin` is another
+    kind than `sink`. An identifier without coordinates gets no number; its name ends with a space.
     """
     ordered = sorted(set(identifiers))
     left = Counter(kind_of(identifier) for identifier in ordered if _BAR in identifier)

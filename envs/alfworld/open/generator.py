@@ -1,8 +1,8 @@
-"""Generate the open suite: 134 household tasks in the published proportions. The same suite seed gives the same tasks.
+"""Generate the open suite: 134 household tasks with the published number of tasks of each kind.
 
-A draft is accepted if its plan has at least three commands and no part of the goal is reached at the start. No two
-tasks differ only in numbers or have the same start. Tasks of other suite seeds are compared with those of seed 0, too.
-Difficulty depends on the length of the shortest plan and on the number of receptacles, see `HARD_BITS`.
+The same suite seed gives the same tasks. A random household is accepted if its shortest plan has at least three
+commands. Two tasks of a suite differ in more than the numbers of things, and in their goal or first observation. A task
+of another suite seed differs in the same way from every task of seed 0.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from random import Random
 
 from evalharness.envs.alfworld.open.households import Household, subgoals
-from evalharness.envs.alfworld.open.oracle import errand, kind_in
+from evalharness.envs.alfworld.open.oracle import find_commands, kind_in
 from evalharness.envs.alfworld.open.rooms import (
     CLEANABLE,
     CLEANED_AT,
@@ -43,11 +43,12 @@ QUOTA = {
     ("puttwo", "bedroom"): 3,
     ("puttwo", "bathroom"): 6,
 }
-"""(kind, room) -> number of tasks, as published (there, all 18 `examine` tasks are in bedrooms)."""
+"""(kind, room) -> number of tasks. The numbers are those of the published suite, except that all its 18 `examine` tasks
+are in bedrooms."""
 
 HARD_BITS = 20.0
-"""A task is hard from this many bits of search (`evalharness.envs.difficulty`). The choices of a turn are the
-receptacles, because the agent can go to any of them. About as many tasks are hard as in the published suite."""
+"""A task is hard if `search_bits` of its plan is at least this value; about as many tasks are hard as in the published
+suite. Each turn counts the receptacles as choices, because the agent can go to any receptacle."""
 
 _TREATED = {
     "clean": (CLEANABLE, CLEANED_AT),
@@ -57,7 +58,6 @@ _TREATED = {
 
 
 def generate(suite_seed: int) -> Iterator[Task]:
-    """Yield the suite's tasks, with kinds mixed."""
     for index, (household, length) in enumerate(_households(suite_seed)):
         yield _task(index, household, length)
 
@@ -65,22 +65,22 @@ def generate(suite_seed: int) -> Iterator[Task]:
 def _households(suite_seed: int) -> Iterator[tuple[Household, int]]:
     """Yield each household with the length of its plan."""
     before = () if suite_seed == FROZEN_SEED else _households(FROZEN_SEED)
-    seen = {mark for household, _ in before for mark in _marks(household)}
+    seen = {value for household, _ in before for value in _unique_values(household)}
     wanted = [pair for pair, count in QUOTA.items() for _ in range(count)]
     Random(f"alfworld open {suite_seed} order").shuffle(wanted)
-    asked: Counter[tuple[str, str, str]] = Counter()
+    counts: Counter[tuple[str, str, str]] = Counter()
     for index, (kind, room) in enumerate(wanted):
         rng = Random(f"alfworld open {suite_seed} {index}")
-        household, length = _draw(rng, kind, room, asked)
-        while seen.intersection(_marks(household)):
-            household, length = _draw(rng, kind, room, asked)
-        seen.update(_marks(household))
-        asked[kind, household.object_type, household.target_type] += 1
+        household, length = _draw(rng, kind, room, counts)
+        while seen.intersection(_unique_values(household)):
+            household, length = _draw(rng, kind, room, counts)
+        seen.update(_unique_values(household))
+        counts[kind, household.object_type, household.target_type] += 1
         yield household, length
 
 
-def _marks(household: Household) -> tuple[object, object]:
-    """Return two values that must differ between all tasks: the task without numbers, and the text at its start."""
+def _unique_values(household: Household) -> tuple[object, object]:
+    """Return two values that no other task may have: the task without numbers, and its goal with the receptacles."""
     return household.shape(), (household.goal, *household.places)
 
 
@@ -99,17 +99,17 @@ def _task(index: int, household: Household, length: int) -> Task:
     )
 
 
-def _draw(rng: Random, kind: str, room: str, asked: Counter[tuple[str, str, str]]) -> tuple[Household, int]:
-    """Draw a household and the length of its plan. Prefer goals that were drawn least often so far."""
+def _draw(rng: Random, kind: str, room: str, counts: Counter[tuple[str, str, str]]) -> tuple[Household, int]:
+    """Draw a household, and return it with the length of its plan. Choose among the goals that are rarest so far."""
     while True:
         receptacles, contents = _furnish(rng, room)
         choices = _choices(kind, room, receptacles, contents)
         if not choices:
             continue
-        least = min(asked[kind, *choice] for choice in choices)
-        thing, target = rng.choice([choice for choice in choices if asked[kind, *choice] == least])
+        least = min(counts[kind, *choice] for choice in choices)
+        thing, target = rng.choice([choice for choice in choices if counts[kind, *choice] == least])
         household = Household(room, receptacles, contents, kind, thing, target, rng.randrange(2))
-        length = len(errand(household.layout(), kind, thing, target))
+        length = len(find_commands(household.layout(), kind, thing, target))
         if MIN_TURNS <= length <= MAX_TURNS:
             return household, length
 
@@ -123,7 +123,8 @@ def _furnish(rng: Random, room_name: str) -> tuple[dict[str, int], dict[str, tup
         open_to = [place for place in places if place in receptacles]
         count = 1 if thing in room.fixtures else rng.randint(0 if rng.random() < 0.3 else 1, room.at_most)
         for number in range(1, count + 1):
-            # Draw the kind of place first; otherwise six cabinets would be more probable than one fridge.
+            # Draw the kind of receptacle first. Otherwise a thing would be in one of six cabinets six times as often
+            # as in the only fridge.
             kind = rng.choice(open_to)
             inside.setdefault(f"{kind} {rng.randint(1, receptacles[kind])}", []).append(f"{thing} {number}")
     order = [f"{kind} {i}" for kind, count in receptacles.items() for i in range(1, count + 1)]
@@ -133,7 +134,7 @@ def _furnish(rng: Random, room_name: str) -> tuple[dict[str, int], dict[str, tup
 def _choices(
     kind: str, room_name: str, receptacles: dict[str, int], contents: dict[str, tuple[str, ...]]
 ) -> list[tuple[str, str]]:
-    """Return the pairs (kind of thing, kind of target) that are possible goals in this room."""
+    """Return the possible goals in this room, as pairs (kind of thing, kind of target receptacle or lamp)."""
     room = ROOMS[room_name]
     lies_in: dict[str, list[str]] = {}
     for place, things in contents.items():
@@ -152,7 +153,7 @@ def _choices(
                 [p for p in places if p in receptacles and p != treated_at] if thing in treatable else []
             )
         else:
-            # At the start no such thing is in such a place, so that no part of the goal is already reached.
+            # Exclude receptacles that contain such a thing at the start: part of the goal would already be reached.
             targets = [place for place in places if place in receptacles and place not in lies_in[thing]]
         choices += [(thing, target) for target in targets]
     return choices

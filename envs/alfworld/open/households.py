@@ -1,7 +1,7 @@
-"""Describe a generated household, and build the game from the description.
+"""Describe a generated household, and build its game (PDDL domain, PDDL problem and text grammar).
 
-A task contains the description: room, receptacles, places of things, and goal. The game (domain, problem, grammar)
-depends only on the description, so it is the same on every machine.
+The payload of a task describes the household: room, receptacles, places of things, and goal. The game depends only on
+this description, so it is the same on every machine.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _GOALS = {
     "examine": ("look at {object} under the {target}.", "examine the {object} with the {target}."),
     "puttwo": ("put two {object} in {target}.", "find two {object} and put them in {target}."),
 }
-"""The two wordings of each kind of task, as in the published games."""
+"""Kind of task -> the two sentences with which the published games state such a goal."""
 
 _WORD = re.compile(r"[a-z]+")
 _THING = re.compile(r"[a-z]+ [1-9]\d?")
@@ -47,14 +47,14 @@ _MIDDLE = "spot_bar_0"
 class Household:
     room: str
     receptacles: Mapping[str, int]
-    """Kind -> number."""
+    """Kind of receptacle -> number of such receptacles in the room."""
     contents: Mapping[str, tuple[str, ...]]
-    """Receptacle -> things, both by full name (`cabinet 2`, `mug 1`)."""
+    """Receptacle (`cabinet 2`) -> things in it (`mug 1`)."""
     kind: str
     object_type: str
     target_type: str
     wording: int = 0
-    """Index of the goal's wording."""
+    """Index of the goal's sentence in `_GOALS`."""
 
     @property
     def goal(self) -> str:
@@ -65,7 +65,7 @@ class Household:
         return [f"{kind} {i}" for kind, count in self.receptacles.items() for i in range(1, count + 1)]
 
     def layout(self) -> Layout:
-        """Return the facts that the oracle needs, without building the game."""
+        """Return the layout, with which the oracle can plan before the game is built."""
         where = {thing: (place,) for place, things in self.contents.items() for thing in things}
         fixtures = ROOMS[self.room].fixtures
         return Layout(
@@ -77,7 +77,7 @@ class Household:
         )
 
     def shape(self) -> tuple[object, ...]:
-        """Return the task without the numbers of receptacles and things."""
+        """Return the task without the numbers in names: two tasks of one shape differ only in these numbers."""
         filled = sorted(
             (kind_in(place), tuple(sorted(kind_in(thing) for thing in self.contents.get(place, ()))))
             for place in self.places
@@ -85,7 +85,7 @@ class Household:
         return (self.room, self.kind, self.object_type, self.target_type, tuple(filled))
 
     def payload(self) -> dict[str, Any]:
-        """Return the payload of the household's task; the kind is a field of the task."""
+        """Return the payload of the household's task, from which `household_of` reads the household again."""
         return {
             "household": {
                 "room": self.room,
@@ -99,7 +99,7 @@ class Household:
 
 
 def household_of(task: Task) -> Household:
-    """Read and check the household of an open task, whose payload may be invalid."""
+    """Return the household in a task's payload. Raise InvalidTaskError if the payload is invalid."""
     try:
         data = task.payload["household"]
         household = Household(
@@ -129,10 +129,9 @@ def household_of(task: Task) -> Household:
 
 
 def subgoals(kind: str, object_type: str, target_type: str) -> tuple[str, ...]:
-    """Return regular expressions for observations, in the form of the published label file.
+    """Return the task's subgoals: regular expressions that observations must match, as in AgentBoard's label file.
 
-    Types are lower-case words as in observations (`soapbar`, `countertop`). The target is the receptacle to put things
-    in, or the lamp to look at things with.
+    `target_type`: type of the receptacle to put things in, or of the lamp to look at things with.
     """
     first = (rf"^(?=.* you see)(?=.*a {object_type} \d+)", rf"You pick up the {object_type} \d+")
     match kind:
@@ -150,7 +149,7 @@ def subgoals(kind: str, object_type: str, target_type: str) -> tuple[str, ...]:
 
 
 def build_game(household: Household) -> dict[str, str]:
-    """Return the content of a `game.tw-pddl` file, which TextWorld can also play."""
+    """Return the content of the household's `game.tw-pddl` file, which TextWorld can play, too."""
     return {
         "pddl_domain": _file("household.pddl"),
         "grammar": _file("household.twl2").replace("@GOAL@", household.goal),
@@ -204,7 +203,7 @@ def _problem(household: Household) -> str:
 
 
 def _identifiers(names: list[str]) -> dict[str, str]:
-    """Return identifiers for which `readable_names` gives these names: it numbers identifiers in descending order."""
+    """Map each name to an identifier from which `readable_names` makes this name."""
     most: dict[str, int] = {}
     for name in names:
         kind, _, number = name.rpartition(" ")

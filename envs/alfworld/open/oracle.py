@@ -1,7 +1,7 @@
-"""Find a shortest plan that solves a task, with full knowledge of all places.
+"""Find a shortest plan that solves a task, with full knowledge of the places of all things.
 
-Every plan has a few stops (fetch, treat, put down, switch on), so all choices of objects, sources and places can be
-enumerated. The shortest plan is played in a separate world before it is returned.
+Every plan has a few stops: fetch a thing, treat it, put it down, or switch on a lamp. So all combinations of things and
+receptacles can be enumerated. The shortest plan is played before it is returned, to prove that it solves the task.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from evalharness.envs.alfworld.actions import ACTIONS
 from evalharness.envs.alfworld.world import World
 
 TREATED_AT = {"clean": ("sinkbasin", "sink"), "heat": ("microwave",), "cool": ("fridge",)}
-"""Treatment -> kinds of receptacle that provide it."""
+"""Kind of task -> kinds of receptacle at which the agent can clean, heat or cool a thing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """All places at the start, with the names in observations."""
+    """The positions of things, receptacles and agent at the start; things have their names in observations."""
 
     things: Mapping[str, tuple[str, ...]]
-    """Object that can be picked up -> receptacles that contain it (some published objects are in two)."""
+    """Object that can be picked up -> receptacles that contain the object (two receptacles in some published games)."""
     lamps: Mapping[str, tuple[str, ...]]
     spots: Mapping[str, str]
-    """Receptacle -> spot of the agent at it; neighbours can share a spot."""
+    """Receptacle -> position of the agent at this receptacle; neighbouring receptacles can have one position."""
     closed: frozenset[str]
     start: str
-    """The agent's spot at the start."""
+    """The agent's position at the start."""
     put: str = ACTIONS["put"]
     """Template of the command that puts a thing down."""
 
@@ -63,11 +63,11 @@ Stop: TypeAlias = Fetch | Treat | PutDown | SwitchOn
 
 
 def plan(world: World, kind: str, object_type: str, target_type: str, put: str = ACTIONS["put"]) -> list[str]:
-    """Return commands from the state after `reset()` to the goal; [] if there is no plan. Play them in `world`.
+    """Return a shortest plan from the game's start; [] if there is no plan. This resets `world` and plays the plan.
 
     `put`: the game's template of the command that puts a thing down."""
     world.reset()
-    commands = errand(survey(world, put), kind, object_type, target_type) or ["look"]
+    commands = find_commands(survey(world, put), kind, object_type, target_type) or ["look"]
     for position, command in enumerate(commands):
         if command not in world.commands():
             return []
@@ -77,8 +77,8 @@ def plan(world: World, kind: str, object_type: str, target_type: str, put: str =
     return []
 
 
-def errand(layout: Layout, kind: str, object_type: str, target_type: str) -> list[str]:
-    """Return the shortest list of commands for a task; [] if the goal is already reached or cannot be reached."""
+def find_commands(layout: Layout, kind: str, object_type: str, target_type: str) -> list[str]:
+    """Return the shortest commands that reach the goal; [] if the goal is true at the start or unreachable."""
     choices = (_commands(layout, stops) for stops in _choices(layout, kind, object_type, target_type))
     return min(choices, key=len, default=[])
 

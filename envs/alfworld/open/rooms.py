@@ -1,8 +1,7 @@
-"""Define the contents of the four kinds of room: receptacles with their numbers, and things with their possible places.
+"""Define the four kinds of room: the numbers of receptacles, and the possible receptacles of each thing.
 
-The ranges contain the measured values of the published games' rooms (13 to 27 receptacles per room, 13 to 60 things to
-pick up, up to four of a kind; cabinets, drawers, fridge, microwave and safe have doors); see
-`docs/environments/alfworld.md`. The tables are our own.
+We wrote the tables so that generated rooms are like the rooms of the published games, which have 13 to 27 receptacles,
+13 to 60 things to pick up, and up to four things of a kind (measured; see `docs/environments/alfworld.md`).
 """
 
 from __future__ import annotations
@@ -31,16 +30,16 @@ VESSELS = frozenset({*_DISHES, *_PANS, "box"})
 @dataclass(frozen=True)
 class Room:
     receptacles: Mapping[str, tuple[int, int]]
-    """Kind -> (smallest number, largest number)."""
+    """Kind of receptacle -> (smallest number, largest number) in a room."""
     places: Mapping[str, tuple[str, ...]]
     """Kind of thing -> kinds of receptacle that may contain it."""
     at_most: int
     """Largest number of one kind of thing."""
     fixtures: Mapping[str, tuple[str, ...]]
-    """Kind of thing that cannot be moved -> its possible places; there is one of each kind."""
+    """Kind of thing that cannot be moved -> its possible receptacles. A room has one thing of each such kind."""
 
     def holds(self, receptacle: str) -> tuple[str, ...]:
-        """Return the kinds of thing that this kind of receptacle may contain."""
+        """Return the kinds of thing that a receptacle of this kind may contain."""
         return tuple(thing for thing, places in self.places.items() if receptacle in places)
 
 

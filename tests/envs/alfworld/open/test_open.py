@@ -14,7 +14,7 @@ from oracle_plans import oracle_plan
 from evalharness.envs.alfworld import SPEC
 from evalharness.envs.alfworld.open.generator import HARD_BITS, QUOTA, generate
 from evalharness.envs.alfworld.open.households import Household, build_game, household_of
-from evalharness.envs.alfworld.open.oracle import errand
+from evalharness.envs.alfworld.open.oracle import find_commands
 from evalharness.envs.alfworld.open.rooms import ROOMS
 from evalharness.envs.base import MAX_TURNS, MIN_TURNS, InvalidTaskError, Task
 from evalharness.envs.surface import ActionSurface
@@ -36,7 +36,9 @@ def test_every_seed_gives_134_different_tasks_in_the_published_proportions(seed:
     assert Counter((h.kind, h.room) for h in households) == QUOTA
     assert len({h.shape() for h in households}) == 134
     for task, household in zip(tasks, households, strict=True):
-        length = len(errand(household.layout(), task.kind, household.object_type, household.target_type))
+        length = len(
+            find_commands(household.layout(), task.kind, household.object_type, household.target_type)
+        )
         assert MIN_TURNS <= length <= MAX_TURNS
         assert (task.difficulty == "hard") == (length * log2(len(household.places)) >= HARD_BITS)
         room = ROOMS[household.room]
