@@ -46,7 +46,7 @@ class DraftedTurn:
     """One turn of a trajectory: an action of the plan, an injected error, or an action that undoes an error."""
 
     scene: Scene
-    said: str
+    wording: str
     """The action in the wording of the perturbation."""
     valid: bool
     progress: float
@@ -57,8 +57,8 @@ class DraftedTurn:
     takes_back: bool = False
 
     @classmethod
-    def of(cls, scene: Scene, said: str, info: Mapping[str, Any], **marks: Any) -> DraftedTurn:
-        return cls(scene, said, info["valid"], info["progress"], **marks)
+    def of(cls, scene: Scene, wording: str, info: Mapping[str, Any], **marks: Any) -> DraftedTurn:
+        return cls(scene, wording, info["valid"], info["progress"], **marks)
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,8 @@ class Stage:
         surface = self.surface.canonical
         return Scene(self.task, clean.goal, clean.first_observation, self.rules, clean.steps, at, surface)
 
-    async def step(self, said: str) -> tuple[str, bool, dict[str, Any]]:
-        return await self.environment.step(self.surface.to_world(said))
+    async def step(self, wording: str) -> tuple[str, bool, dict[str, Any]]:
+        return await self.environment.step(self.surface.to_world(wording))
 
     def has_effect(self, observation: str, info: Mapping[str, Any]) -> bool:
         """Return whether a step has an effect. False if the action was refused, changed nothing, or only listed the

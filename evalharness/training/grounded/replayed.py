@@ -60,7 +60,7 @@ async def make_conversation(stage: Stage, clean: CleanPlay, recipe: Recipe, vari
     written = list(write_thoughts(turns, stage.world, Random(f"{key}/thoughts")))
     script = Script(
         [
-            Reply(f"Thought: {stage.surface.names(thought.text)}\nAction: {turn.said}")
+            Reply(f"Thought: {stage.surface.names(thought.text)}\nAction: {turn.wording}")
             for thought, turn in zip(written, turns, strict=True)
         ]
     )
@@ -83,7 +83,7 @@ def _check(episode: Episode, turns: Sequence[DraftedTurn], world: Teaching) -> N
     for played, drafted in zip(episode.turns, turns, strict=True):
         if (
             played.format_errors
-            or played.action != drafted.said.strip()
+            or played.action != drafted.wording.strip()
             or played.valid != drafted.valid
             or abs(played.progress - drafted.progress) > 1e-9
         ):
@@ -125,7 +125,7 @@ def _make_marked_conversation(
             without[str(first + 2 * number)] = None
         elif turn.after:
             clean = stage.surface.names(written[number].clean)
-            without[str(first + 2 * number)] = f"Thought: {clean}\nAction: {turn.said}"
+            without[str(first + 2 * number)] = f"Thought: {clean}\nAction: {turn.wording}"
     return replace(conversation, metadata={**conversation.metadata, "without_errors": without})
 
 

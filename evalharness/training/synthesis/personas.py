@@ -69,7 +69,7 @@ def read_personas(path: Path | None = None) -> Personas:
     """Read the personas of `path` (None: the package's file), and list broken lines. Raises UserError without a valid
     line."""
     source = path or find_own_file()
-    found: dict[str, Persona] = {}
+    personas: dict[str, Persona] = {}
     broken: list[BrokenLine] = []
     repeated = 0
     with system_errors(f"cannot read --personas {source}"), open_file(source) as file:
@@ -81,14 +81,14 @@ def read_personas(path: Path | None = None) -> Personas:
             except UnfitError as error:
                 broken.append(BrokenLine(number, str(error)))
                 continue
-            repeated += persona.key in found
-            found.setdefault(persona.key, persona)
-    if not found:
+            repeated += persona.key in personas
+            personas.setdefault(persona.key, persona)
+    if not personas:
         first = f"; {broken[0]}" if broken else ""
         raise UserError(
             f'--personas {source} has no persona; it must have JSON lines of {{"persona": "..."}}{first}'
         )
-    return Personas(str(source), tuple(found.values()), tuple(broken), repeated)
+    return Personas(str(source), tuple(personas.values()), tuple(broken), repeated)
 
 
 def draw(personas: Sequence[Persona], count: int, seed: int) -> list[Persona]:

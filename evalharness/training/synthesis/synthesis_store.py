@@ -168,7 +168,7 @@ class SynthesisStore(AnswerFolder):
         for call in read_lines(self.folder / CALLS, AGAIN, _parse_call):
             if call.key not in self.done:
                 calls.setdefault(call.key, {}).setdefault(call.number, call)
-        self.calls = {key: [found[number] for number in sorted(found)] for key, found in calls.items()}
+        self.calls = {key: [call for _, call in sorted(answers.items())] for key, answers in calls.items()}
 
     def add_call(self, call: Answer) -> None:
         refusal = call.refusal and call.refusal.upper()

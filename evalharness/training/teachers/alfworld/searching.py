@@ -1,7 +1,7 @@
 """A rule-based ALFWorld agent without privileged information, which a small model can imitate.
 
 The agent searches places in the order of the first observation, likely places first, and takes the goal's thing on
-sight. The oracle's plans are not used as training data: they go straight to things that the agent has not seen. A model
+sight. The oracle's plans make worse training data: they go straight to things that the agent has not seen. A model
 trained on these plans went to random places, and did not learn to search place after place.
 """
 
@@ -144,10 +144,10 @@ class Searcher:
             return None
         return Decision(f"go to {place}", f"search: {self._describe_search(last, place)}")
 
-    def _describe_search(self, last: str | None, found: str) -> str:
+    def _describe_search(self, last: str | None, place: str) -> str:
         if last is None or last not in self._places:
             return "begin"
-        after = self._places.index(found) - self._places.index(last)
+        after = self._places.index(place) - self._places.index(last)
         if after < 0:
             return "past the end of the list"
         resumed = "again, " if self._here != last else ""

@@ -85,8 +85,8 @@ def _think(scene: Scene) -> str:
     return _write_thought("other", facts)
 
 
-def _write_thought(what: str, said: Mapping[str, str | None]) -> str:
-    return _THOUGHTS[what].format(**said)
+def _write_thought(what: str, facts: Mapping[str, str | None]) -> str:
+    return _THOUGHTS[what].format(**facts)
 
 
 def _describe_state(scene: Scene, held: str | None, target: str) -> str:
@@ -99,26 +99,25 @@ def _describe_state(scene: Scene, held: str | None, target: str) -> str:
     return f"which must be {_DONE[kind]}"
 
 
-def _explain_walk(scene: Scene, purpose: str, said: Mapping[str, str | None]) -> str:
-    kind, target, place, held = (str(said[what]) for what in ("kind", "target", "place", "held"))
-    here, seen = _find_last_place(scene, "go"), _was_seen_at(scene, str(said["thing"]), place)
-    if purpose == "take" and said["held"] is None:
+def _explain_walk(scene: Scene, purpose: str, facts: Mapping[str, str | None]) -> str:
+    kind, target, place, held = (str(facts[what]) for what in ("kind", "target", "place", "held"))
+    here, seen = _find_last_place(scene, "go"), _was_seen_at(scene, str(facts["thing"]), place)
+    if purpose == "take" and facts["held"] is None:
         if seen:
-            return _write_thought("go back", said)
+            return _write_thought("go back", facts)
         if here is not None and _found_nothing(scene, kind):
             return f"I look for {kind}, and none is here. {_explain_next_place(scene, here, place, kind)}"
-        if last := _find_last_place(
-            scene, "take"
-        ):  # the search continues at the place of the last thing taken
+        # The search continues at the place of the last thing taken.
+        if last := _find_last_place(scene, "take"):
             onward = _explain_next_place(scene, last, place, kind)
             return f"I look for {kind}, and no other is in sight. I was at {last}. {onward}"
-        return _write_thought("search", said)
+        return _write_thought("search", facts)
     if purpose in _DOES:
-        return _write_thought("treat there", said)
+        return _write_thought("treat there", facts)
     if purpose != "use":
-        return _write_thought("bring", said)
+        return _write_thought("bring", facts)
     if seen:
-        return _write_thought("go back to use", said)
+        return _write_thought("go back to use", facts)
     onward = _explain_next_place(scene, here or place, place, target)
     return f"I hold {held} and look for {target}, and none is here. {onward}"
 

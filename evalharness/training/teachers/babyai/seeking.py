@@ -31,7 +31,7 @@ _KEY = re.compile(r"hold the key of the (\w+) locked door")
 _UNLOCK = re.compile(r"unlock the (\w+) locked door")
 _PLACE = re.compile(r" (on your left|on your right|in front of you|behind you)$")
 _TURNS_TO = {"in front of you": 0, "on your right": 1, "behind you": 2, "on your left": 3}
-_SAID = {"go to": "go to", "pick up": "pickup", "open": "toggle and go through"}
+_ACTION_VERBS = {"go to": "go to", "pick up": "pickup", "open": "toggle and go through"}
 
 _SIDES = 4
 """Number of turns in a full circle. After a full circle without a free cell, the agent stops looking for one."""
@@ -76,7 +76,7 @@ def find_target(subgoals: Sequence[str], reached: Collection[int], seen: str) ->
 
 def _find_verb(following: Sequence[str], what: str) -> str:
     for text in following:
-        for verb in _SAID:
+        for verb in _ACTION_VERBS:
             if text == f"{verb} {what}":
                 return verb
     return "go to"
@@ -215,7 +215,7 @@ class Seeker:
         self, want: Target, things: Sequence[Thing], can: set[str], observation: str
     ) -> Decision | None:
         """Return the goal's action on the thing, if this action is valid here."""
-        verb = _SAID[want.verb]
+        verb = _ACTION_VERBS[want.verb]
         for thing in things:
             if not fits(thing.name, want.what):
                 continue

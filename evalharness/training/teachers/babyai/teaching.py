@@ -126,8 +126,8 @@ def _explain_step(scene: Scene, wanted: str) -> str:
 
 def _explain_turn(scene: Scene, side: str, wanted: str) -> str:
     wall, looked = find_wall(scene.last), _list_sight(scene, wanted)
-    if (found := turn_to_side(wanted, [step.action for step in scene.done])) is not None:
-        return found[1] if found[0] == side else f"I look for {wanted}. I turn {side}."
+    if (turn := turn_to_side(wanted, [step.action for step in scene.done])) is not None:
+        return turn[1] if turn[0] == side else f"I look for {wanted}. I turn {side}."
     last = scene.parse(scene.done[-1].action) if scene.done else None
     if last is not None and last.name == "go_to":
         return f"{looked} I am where I went, so I turn {side}."

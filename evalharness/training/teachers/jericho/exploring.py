@@ -108,7 +108,7 @@ def read_room(text: str) -> Room | None:
                 jobs.append((match.start(), f"take {bare}", f"see {bare}"))
     jobs += [(m.start(), f"search {m[1]}", f"notice {m[1]}") for m in _NOTICED.finditer(text)]
     jobs += [(m.start(), f"pull {m[1]}", f"there is {m[1]}") for m in _LEVER.finditer(text)]
-    room.jobs = {job: words for _, job, words in sorted(jobs, key=lambda found: found[0])}
+    room.jobs = {job: words for _, job, words in sorted(jobs, key=lambda row: row[0])}
     return room
 
 
@@ -131,7 +131,7 @@ class Explorer:
         self._has: list[str] = []
         self._done: list[str] = []
         """Things searched, pulled, lit or opened, and gates passed."""
-        self._found: list[str] = []
+        self._queue: list[str] = []
         """Commands to run next that the room's description does not suggest, such as taking a revealed thing."""
         self._taken: set[str] = set()
         """All commands so far, except moves."""
@@ -162,7 +162,7 @@ class Explorer:
             self._enter_room(way, after)
             return
         self._taken.add(action)
-        self._found = [command for command in self._found if command != action]
+        self._queue = [command for command in self._queue if command != action]
         refused = _REFUSED.search(after) is not None
         if verb in ("take", "search", "look", "get"):
             for thing in [rest] if verb in ("take", "get") and not refused else _FOUND.findall(after):
@@ -181,7 +181,7 @@ class Explorer:
             self._has = [held for held in self._has if held != thing]
             self._note_opened(guard)
         elif verb == "open" and (match := _REVEALED.search(after)):
-            self._found[:0] = [f"take {thing}" for thing in split_list(match[1])]
+            self._queue[:0] = [f"take {thing}" for thing in split_list(match[1])]
         elif verb == "open" and "You open" in after:
             self._note_opened(rest)
 
@@ -190,18 +190,18 @@ class Explorer:
         for way, gate in self._room.gates.items():
             if gate.name == name:
                 self._note_deed(gate.what)
-                self._found.insert(0, way)
+                self._queue.insert(0, way)
 
     def _enter_room(self, way: str, after: str) -> None:
         room = read_room(after)
-        self._found = [command for command in self._found if command != way]
+        self._queue = [command for command in self._queue if command != way]
         if room is None:  # something blocks the way
             return
         if (gate := self._room.gates.get(way)) is not None:
             self._note_deed(gate.what)
         self._back = self._extend_path(way)
         self._came = OPPOSITE[way]
-        self._room, self._found = room, []
+        self._room, self._queue = room, []
 
     def _extend_path(self, way: str) -> list[tuple[str, str]]:
         """Return the way back to the start as it will be after a step in the direction `way`."""
@@ -217,12 +217,12 @@ class Explorer:
         if thing not in self._has:
             self._has.append(thing)
             if _LIGHT.search(thing) and "light on" not in self._done:
-                self._found.insert(0, f"turn on {thing}")
+                self._queue.insert(0, f"turn on {thing}")
 
     def _choose_job(self) -> str | None:
         """Return the next command in this room; None if only exits are left."""
-        if self._found:
-            return self._found[0]
+        if self._queue:
+            return self._queue[0]
         openers = (self._choose_opener(way, gate) for way, gate in self._room.gates.items())
         left = [*(job for job in self._room.jobs if not self._was_tried(job)), *filter(None, openers)]
         return left[0] if left else None
@@ -275,7 +275,7 @@ class Explorer:
         room = self._room
         came = f", from {self._came}" if self._came else ""
         ways = ", ".join(self._describe_way(way) for way in room.ways) or "none"
-        commands = [command for command in self._found if command not in room.ways]
+        commands = [command for command in self._queue if command not in room.ways]
         listed = commands + [words + " (done)" * self._was_tried(job) for job, words in room.jobs.items()]
         thought = (
             f"{room.title or 'Here'}{came}. Have: {', '.join(self._has) or 'nothing'}. "
@@ -289,13 +289,13 @@ class Explorer:
             return self._take_step(action, rule, thought)
         return Decision(action, rule, f"{thought} First: {action}.")
 
-    def _take_step(self, way: str, rule: str, said: str) -> Decision:
-        return Decision(way, rule, f"{said} I go {way}; then back: {_write_path(self._extend_path(way))}.")
+    def _take_step(self, way: str, rule: str, thought: str) -> Decision:
+        return Decision(way, rule, f"{thought} I go {way}; then back: {_write_path(self._extend_path(way))}.")
 
     def _describe_way(self, way: str) -> str:
         """Describe an exit for the thought: its direction, its gate, and whether the agent can open this gate."""
         gate = self._room.gates.get(way)
-        if gate is None or (gate.what in self._done and way not in self._found):
+        if gate is None or (gate.what in self._done and way not in self._queue):
             return way
         if gate.what in self._done:
             return f"{way}, open now"

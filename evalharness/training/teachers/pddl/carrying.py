@@ -2,7 +2,7 @@
 
 The agent drops carried balls that belong in this room, and picks up balls that belong elsewhere while a gripper is
 free. Then it moves to the room where a carried ball belongs, or to the first ball that is in a wrong room. Each
-decision follows from the goal and the last observation. The oracle's shortest plans are not used as training data: they
+decision follows from the goal and the last observation. The oracle's shortest plans make worse training data: they
 transport several balls at once, and the reason for the next action lies in later actions, which a model cannot see.
 """
 
@@ -78,30 +78,30 @@ def decide(wanted: dict[str, str], state: RoomState) -> Decision | None:
 
 
 def _leave_room(
-    balls: dict[str, str], end: str | None, state: RoomState, said: list[str], away: list[tuple[str, str]]
+    balls: dict[str, str], end: str | None, state: RoomState, why: list[str], away: list[tuple[str, str]]
 ) -> Decision | None:
     """Return the next action if no ball can be dropped or picked up in this room: a move towards a ball's room or the
     robot's goal, or dropping a ball that is not in the goal."""
     here = state.lies[ROBOT]
     if not state.free:
-        said.append("No gripper is free.")
+        why.append("No gripper is free.")
     for ball, gripper in state.carried.items():
         if ball in balls:
             return make_decision(
-                f"Move from {here} to {balls[ball]}.", "move: with a ball", said, f"I bring {ball}."
+                f"Move from {here} to {balls[ball]}.", "move: with a ball", why, f"I bring {ball}."
             )
-        return make_decision(f"drop {ball} {here} {gripper}", "drop: in the way", said, f"I drop {ball}.")
+        return make_decision(f"drop {ball} {here} {gripper}", "drop: in the way", why, f"I drop {ball}.")
     for ball, place in away:
-        return make_decision(f"Move from {here} to {place}.", "move: to a ball", said, f"I go to {ball}.")
+        return make_decision(f"Move from {here} to {place}.", "move: to a ball", why, f"I go to {ball}.")
     if end is None or end == here:
         return None
     return make_decision(
-        f"Move from {here} to {end}.", "move: the robot's goal", said, f"I must end in {end}."
+        f"Move from {here} to {end}.", "move: the robot's goal", why, f"I must end in {end}."
     )
 
 
-def make_decision(action: str, rule: str, said: Sequence[str], verdict: str) -> Decision:
-    return Decision(action, rule, " ".join([*said, verdict]))
+def make_decision(action: str, rule: str, why: Sequence[str], verdict: str) -> Decision:
+    return Decision(action, rule, " ".join([*why, verdict]))
 
 
 class Carrier:

@@ -141,10 +141,10 @@ class Finder:
         animals = sorted(list_animals(self._view), key=rank_lifespan)
         if not animals:
             return None
-        found = animals[-1] if extreme == "shortest" else animals[0]
+        animal = animals[-1] if extreme == "shortest" else animals[0]
         end = "last" if extreme == "shortest" else "first"
-        thought = f"From long to short lives: {', '.join(animals)}. The {extreme} is the {end}: {found}."
-        return Decision(f"focus on {found}", f"focus: the {extreme} life", thought)
+        thought = f"From long to short lives: {', '.join(animals)}. The {extreme} is the {end}: {animal}."
+        return Decision(f"focus on {animal}", f"focus: the {extreme} life", thought)
 
     def _find(self) -> Decision | None:
         what = self._kind.removeprefix("find-").replace("-", " ").replace("non living", "non-living")
@@ -160,11 +160,11 @@ class Finder:
             return self._go(place, why)
         if not self._view:
             return self._look(why)
-        found = self._choose_thing()
-        if found is None:
+        thing = self._choose_thing()
+        if thing is None:
             return None
         return Decision(
-            f"focus on {found}", f"focus: {what}", f"I need {what}. Here is {found}. I focus on it."
+            f"focus on {thing}", f"focus: {what}", f"I need {what}. Here is {thing}. I focus on it."
         )
 
     def _choose_thing(self) -> str | None:
@@ -184,9 +184,9 @@ class Finder:
         animals = list_animals(self._view)
         return animals[0] if animals else None
 
-    def _bring(self, found: str) -> Decision | None:
-        thing = found.partition(" in ")[2] or found
-        why = f"I have focused on {found}. It goes to the {self._box} in the {self._end}."
+    def _bring(self, focused: str) -> Decision | None:
+        thing = focused.partition(" in ")[2] or focused
+        why = f"I have focused on {focused}. It goes to the {self._box} in the {self._end}."
         if self._kind != "find-non-living-thing" and not self._carried:
             return Decision(f"pick up {thing}", "pick it up", f"{why} I pick up {thing}.")
         if self._here != self._end:
