@@ -1,4 +1,4 @@
-"""Define BabyAI: instructions in a partially observed grid world, as text."""
+"""Define BabyAI as text: the agent follows an instruction in a grid world of which it sees only a part."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""List the agent's actions (sentences), each with its simulator moves.
+"""List the valid actions, which are sentences, and translate each of them to a sequence of minigrid's moves.
 
-AgentBoard builds this dictionary from the view at every step, and accepts only its sentences. Two unexpected properties
-are kept. `pickup` and `go to` number only the reachable objects of a name, so the number may differ from that in the
-observation. Routes are planned as if every door were open.
+AgentBoard computes the valid actions from the view at every step. We reproduce two of its unexpected properties. First,
+`pickup` and `go to` number only the reachable objects of a name, so an object may have another number than in the
+observation. Second, routes are planned as if every door were open.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ ACTIONS = {
     "go_through": "go through {door}",
     "check": "check available actions",
 }
-"""Action name -> canonical template, in the order of the prompt's list."""
+"""Action name -> template, in the order of the prompt's list."""
 
 CHECK = ACTIONS["check"]
 NO_CHANGE = "No change in state."
@@ -53,23 +53,23 @@ LISTED = "You can take the following actions: "
 UNKNOWN = "The action is not recognized. Please check valid actions."
 
 _FRONT = SIZE + HALF
-_SOLID = frozenset({WALL, BOX, BALL, KEY, 9})  # 9 is lava; the agent plans around it
+_SOLID = frozenset({WALL, BOX, BALL, KEY, 9})  # 9 is lava, which no route crosses
 
-# The planner's map is the view with a margin of one cell: 9 x 9 cells. A pose is 4 * cell + heading; headings are
-# numbered clockwise from straight ahead.
+# Routes are planned on a map of 9 x 9 cells: the view of 7 x 7 cells with a margin of one cell. A pose of the agent is
+# the number 4 * cell + heading. The headings are 0 (the direction of the view), 1 (right), 2 (back) and 3 (left).
 _SPAN = SIZE + 2
-_AHEAD = (_SPAN, 1, -_SPAN, -1)  # heading -> step to the cell in front
+_AHEAD = (_SPAN, 1, -_SPAN, -1)  # heading -> difference between the cell in front and the agent's cell
 _START = 4 * (_SPAN + 1 + HALF)
 _UNREACHED = 1 << 30
 _ON_MAP = tuple(_SPAN * (index // SIZE + 1) + index % SIZE + 1 for index in range(SIZE * SIZE))
 
 
 def _margin(direction: int) -> frozenset[int]:
-    """Return the margin cells that routes may not use, for an agent that faces east, south, west or north (0 to 3).
+    """Return the margin cells that routes may not use. `direction`: 0 to 3 for east, south, west, north.
 
-    AgentBoard's bounds are one cell too wide in the west and in the north of the world. So the usable square is 8 x 8,
-    and the agent's direction decides on which sides it is larger than the view. (We inferred this from transcripts:
-    with any other margin, recorded routes differ.)
+    AgentBoard's planner may leave the view by one cell to the west and to the north. The agent's direction decides
+    which sides of the view these are. We inferred this from transcripts: with any other margin, some recorded routes
+    cannot be reproduced.
     """
     west_or_north = {0: ("near", "left"), 1: ("near", "right"), 2: ("far", "right"), 3: ("far", "left")}
     sides = {
@@ -93,14 +93,14 @@ _RIGHT = tuple(pose - pose % 4 + (pose + 1) % 4 for pose in _POSES)
 
 
 class Routes:
-    """Shortest routes in and around the view that end in front of a cell, or on it.
+    """Shortest routes from the agent to the cells of the view.
 
-    The search is breadth-first, with moves in the order forward, left, right. If a pose has several predecessors of
-    equal distance, the last one counts. Unseen cells and doors, even closed doors, count as free.
+    The search is breadth-first, with moves in the order forward, left, right. If several shortest routes lead to a
+    pose, the last one found is kept. Unseen cells count as free, and so do doors, even closed doors.
     """
 
     def __init__(self, view: View, direction: int, face: list[int], stand: list[int]) -> None:
-        closed = bytearray(_SPAN * _SPAN + 1)  # the last entry (index -1) is any cell outside of the map
+        closed = bytearray(_SPAN * _SPAN + 1)  # the last entry stands for every cell outside the map
         closed[-1] = 1
         for cell in _MARGINS[direction]:
             closed[cell] = 1
@@ -109,7 +109,7 @@ class Routes:
                 closed[_ON_MAP[index]] = 1
         wanted_before = {_ON_MAP[index] for index in face}
         wanted_on = {_ON_MAP[index] for index in stand}
-        self._before = before = [-1] * len(_POSES)  # the predecessor of each pose
+        self._before = before = [-1] * len(_POSES)  # pose -> previous pose on the route to it
         self._facing: dict[int, int] = {}
         self._standing: dict[int, int] = {}
         depth = [_UNREACHED] * len(_POSES)
@@ -117,7 +117,7 @@ class Routes:
         queue = [_START]
         for pose in queue:
             if not wanted_before and not wanted_on:
-                break  # a pose's route is final once the search expands it
+                break  # all wanted routes are known
             faced = _FACED[pose]
             if faced in wanted_before:
                 wanted_before.remove(faced)
@@ -154,18 +154,18 @@ class Routes:
 
 @dataclass
 class Actions:
-    """The accepted sentences for a view, and the answers to similar sentences that are refused."""
+    """The valid actions for a view, and the answers to some invalid actions."""
 
     moves: dict[str, Moves] = field(default_factory=dict)
-    """Accepted sentence -> simulator moves, in the published order."""
+    """Valid action -> its moves in minigrid, in AgentBoard's order."""
     refusals: dict[str, str] = field(default_factory=dict)
-    """Refused sentence -> explanation for the agent."""
+    """Invalid action -> AgentBoard's explanation, for example that no path leads to the object."""
 
 
 def available(view: View, direction: int) -> Actions:
-    """Return all actions of a view, for an agent that faces east, south, west or north (0 to 3).
+    """Return all valid actions for a view. `direction`: 0 to 3 for east, south, west, north.
 
-    `check` has no moves and comes last, as published.
+    `check available actions` has no moves, and is the last action, as in AgentBoard.
     """
     actions = Actions()
     moves, refusals = actions.moves, actions.refusals
@@ -228,7 +228,7 @@ def available(view: View, direction: int) -> Actions:
 def _add_door(
     actions: Actions, cell: int, door: str, index: int, carried: int, path: Moves | None, routes: Routes
 ) -> None:
-    """Add the actions and refusals of one visible door."""
+    """Add the valid actions with one visible door, and the answers to invalid actions with it."""
     no_path = "as there is no path leading to it."
     through, toggle_through = f"go through {door}", f"toggle and go through {door}"
     if state_of(cell) == OPEN:

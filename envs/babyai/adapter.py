@@ -21,10 +21,9 @@ _AS_PUBLISHED = ("agentboard", AGENTGYM)
 class BabyAIEnv(TextEnv):
     """A BabyAI level in words.
 
-    Example:
-        >>> env = BabyAIEnv()
-        >>> observation, info = env.reset(options={"task": task})
-        >>> observation, reward, terminated, truncated, info = env.step("go to red ball 1")
+    >>> env = BabyAIEnv()
+    >>> observation, info = env.reset(options={"task": task})
+    >>> observation, reward, terminated, truncated, info = env.step("go to red ball 1")
     """
 
     def reset(
@@ -57,7 +56,7 @@ class BabyAIEnv(TextEnv):
         elif not actions.moves[sentence]:
             observation = NO_CHANGE
             if task.suite not in _AS_PUBLISHED:
-                self._valid = True  # published rule: keep the validity of the last step
+                self._valid = True  # in AgentBoard the validity of the previous step stays
         else:
             self._valid = True
             outcome = self._rules.perform(self._world, actions.moves[sentence])
@@ -73,7 +72,7 @@ class BabyAIEnv(TextEnv):
         return self._add_listing(observation), self._rules.rate - before, done, False, info
 
     def _add_listing(self, observation: str) -> str:
-        """Add the list of valid actions, which AgentGym shows at every turn."""
+        """In AgentGym's suite, add the list of valid actions to the observation, as AgentGym does at every turn."""
         if self.playing(self._task).suite != AGENTGYM:
             return observation
         return f"{observation}\nAvailable actions: {json.dumps(list(self._available().moves))}"
@@ -95,7 +94,7 @@ class BabyAIEnv(TextEnv):
     def oracle(self) -> list[str]:
         task = self.playing(self._task)
         if task.payload["level"] not in LEVELS:
-            return []  # no plan is known for AgentGym's other levels
+            return []  # the oracle cannot plan for the 12 levels that only AgentGym has
         world = _world_of(task)
         rules = _rules_of(task, world)
         if isinstance(rules, AgentGymRules):
@@ -103,7 +102,8 @@ class BabyAIEnv(TextEnv):
         return Oracle(world, rules).plan()
 
     def reference_plans(self) -> dict[str, list[str]]:
-        """Return the oracle's plan; if labels decide on success, also the shortest plan for the mission itself."""
+        """Return the oracle's plan, and for AgentBoard's suite also a plan for minigrid's mission without the
+        labels."""
         plans = {"oracle": self.oracle()}
         task = self.playing(self._task)
         if task.suite == "agentboard":
@@ -112,13 +112,13 @@ class BabyAIEnv(TextEnv):
         return {name: plan for name, plan in plans.items() if plan}
 
     def _available(self) -> Actions:
-        """Return the action dictionary of the current view, computed on first use."""
+        """Return the valid actions for the current view; they are computed once per view."""
         if self._actions is None:
             self._actions = available(self._world.view, self._world.direction)
         return self._actions
 
     def _situation(self) -> tuple[Any, ...]:
-        """Return everything that a move can change from the agent's point of view."""
+        """Return the agent's pose and view: if an action changes neither, it has no effect."""
         return self._world.position, self._world.direction, self._world.view
 
     def _info(self, completed: tuple[int, ...] = (), *, no_effect: bool = False) -> dict[str, Any]:

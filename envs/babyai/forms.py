@@ -1,4 +1,4 @@
-"""Compute digests of a task's start: one of goal and first observation, and one of level and seed."""
+"""Compute digests that identify equal tasks: one of goal and first observation, and one of level and seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""List the levels of the suites, and make their simulator: minigrid without its own computation of the view."""
+"""List the levels of the suites, and make the minigrid simulator of a level."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 
 FAMILY = "babyai"
 OPEN_VERSION = 2
-"""Version 2: no task has the start of another task, of suite seed 0 or of a published task, except `FEW_STARTS`."""
+"""Version of the open suite. Version 2 has no task with the goal and first observation of another task (see
+`open.generator`)."""
 FEW_STARTS: Mapping[str, int] = {"GoToRedBallNoDists": 8, "OpenRedDoor": 8}
-"""Level -> number of different starts, if it is too small for all suites. A seed of these levels is accepted only if
-ball or door are not in view at the start, because a random policy would reach it. So a start shows only walls: 330
-accepted seeds of the first level and 321 of the second have 8 different starts each."""
+"""Level -> number of different first observations, if it is too small to give every suite its own. Such a level has one
+ball or door, and the accepted seeds hide it at the start, because a random policy would otherwise reach it. So only
+walls are visible: more than 300 accepted seeds of each level gave 8 first observations."""
 LEVELS: tuple[str, ...] = (
     "GoToRedBallGrey",
     "GoToRedBall",
@@ -44,7 +45,7 @@ LEVELS: tuple[str, ...] = (
     "FindObjS7",
     "KeyCorridorS6R3",
 )
-"""AgentBoard's 28 levels in its order; each is registered as `BabyAI-<name>-v0`."""
+"""AgentBoard's 28 levels in AgentBoard's order; minigrid registers each as `BabyAI-<name>-v0`."""
 AGENTGYM_LEVELS: tuple[str, ...] = (
     *LEVELS[:21],
     "PutNextLocalS6N4",
@@ -63,7 +64,7 @@ AGENTGYM_LEVELS: tuple[str, ...] = (
     "BossLevel",
     "BossLevelNoUnlock",
 )
-"""AgentGym's 40 levels in its order (agentenv-babyai at commit 3ef9235)."""
+"""AgentGym's 40 levels in AgentGym's order (agentenv-babyai at commit 3ef9235)."""
 SEEDS = (1234, 1235, 1236, 1237)
 """Seeds of the published tasks: the same four seeds for every level."""
 
@@ -78,15 +79,14 @@ FIXED_SIZE: Mapping[str, Mapping[str, Any]] = {
     "PickupAbove": {"room_size": 6},
     "PickupDistDebug": {"num_rows": 1, "num_cols": 1, "room_size": 7},
 }
-"""Level whose class sets a constant size -> that size, which can be overridden."""
+"""Level whose class ignores arguments for its size -> the constants of this class."""
 
 
 @cache
 def _constructors() -> dict[str, tuple[Any, dict[str, Any]]]:
     """Return level -> (class, keyword arguments), as registered by minigrid."""
-    os.environ.setdefault(
-        "PYGAME_HIDE_SUPPORT_PROMPT", "1"
-    )  # minigrid imports pygame, which prints a greeting
+    # minigrid imports pygame, which otherwise prints a greeting.
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     import gymnasium
     import minigrid
     import minigrid.envs.babyai.core.roomgrid_level as roomgrid_level
@@ -111,16 +111,18 @@ def _construct(level: str, parameters: Mapping[str, Any]) -> Any:
     if not parameters or level not in FIXED_SIZE:
         return constructor(**{**registered, **parameters})
     simulator = constructor(**registered)
-    RoomGridLevel.__init__(simulator, **{**FIXED_SIZE[level], **parameters})  # again, with another size
+    RoomGridLevel.__init__(
+        simulator, **{**FIXED_SIZE[level], **parameters}
+    )  # initialise again with the wanted size
     return simulator
 
 
 def make_level(level: str, seed: int, parameters: Mapping[str, Any] | None = None) -> Any:
     """Return a simulator of `level`, reset with `seed`; `parameters` override the registered keyword arguments.
 
-    Two methods of the stock class are replaced in the instance. `gen_obs` does nothing, because the stock method
-    takes three quarters of a step; `evalharness.envs.babyai.view` computes the same view in a tenth of that time.
-    `_reward` returns 1, so that the reward is 1 for success and 0 for failure, whatever the number of steps.
+    Two methods of minigrid's simulator are replaced. `gen_obs` does nothing, because it took three quarters of the time
+    of a step; `evalharness.envs.babyai.view` computes the same view in a tenth of that time. `_reward` returns 1 for a
+    success after any number of steps.
     """
     simulator = _construct(level, parameters or {})
     simulator.gen_obs = lambda: {}

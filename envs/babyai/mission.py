@@ -1,8 +1,9 @@
-"""Find the milestones of a mission: facts of the simulator that every solution of the mission reaches.
+"""Find the milestones of a mission: facts that become true in the simulator in every solution of the mission.
 
-The milestones of an instruction are: its object is in view, the agent faces the object, and the instruction is done.
-If every route passes a locked door, there are two more: the agent carries the key, and the door is unlocked. Facts that
-are true at the start are not milestones. An instruction counts only in its order ("then", "after you").
+A mission has one or more actions, such as "open the red door". An action has up to three milestones: the agent sees the
+object, the agent faces the object, and the action is done. If every route passes a locked door, there are two more: the
+agent carries the key, and the door is unlocked. A fact that is true at the start is not a milestone. If the mission
+orders its actions ("then", "after you"), the milestones of the second action count only after the first action is done.
 """
 
 from __future__ import annotations
@@ -18,49 +19,49 @@ from evalharness.envs.babyai.world import World
 Cell = tuple[int, int]
 
 
-class Standing(IntEnum):
-    """Position of an instruction in the mission's order."""
+class Status(IntEnum):
+    """Status of an action in the mission: waiting for an earlier action, active, or done."""
 
     WAITING = 0
     ACTIVE = 1
     DONE = 2
 
 
-def turns(instruction: Any, turn: Standing = Standing.ACTIVE) -> Iterator[tuple[Any, Standing]]:
-    """Yield the single actions of a mission in order, each with its position in the order."""
+def order_actions(instruction: Any, status: Status = Status.ACTIVE) -> Iterator[tuple[Any, Status]]:
+    """Yield (action, its status) for the actions of a mission, in the required order."""
     name = type(instruction).__name__
     if name not in ("AndInstr", "BeforeInstr", "AfterInstr"):
-        yield instruction, turn
+        yield instruction, status
         return
     first, second = instruction.instr_a, instruction.instr_b
     first_done, second_done = instruction.a_done == "success", instruction.b_done == "success"
     if name == "AfterInstr":
         first, second, first_done, second_done = second, first, second_done, first_done
-    first_turn = Standing.DONE if turn is Standing.DONE or first_done else turn
-    if turn is Standing.DONE or second_done:
-        second_turn = Standing.DONE
+    first_status = Status.DONE if status is Status.DONE or first_done else status
+    if status is Status.DONE or second_done:
+        second_status = Status.DONE
     elif name == "AndInstr" or first_done:
-        second_turn = turn
+        second_status = status
     else:
-        second_turn = Standing.WAITING
-    yield from turns(first, first_turn)
-    yield from turns(second, second_turn)
+        second_status = Status.WAITING
+    yield from order_actions(first, first_status)
+    yield from order_actions(second, second_status)
 
 
 @dataclass(frozen=True)
 class Milestone:
-    """A fact to be reached. `clause`: index of its action in the mission's order."""
+    """A fact that must become true. `clause`: index of its action among the mission's actions."""
 
     kind: str
-    """One of `see`, `face` and `do`, or `key` and `unlock` for a locked door on the route."""
+    """`see`, `face` or `do` for an object of the mission; `key` or `unlock` for a locked door on the route to it."""
     clause: int
     text: str
     door: Any = None
-    """The locked door of `key` and `unlock`."""
+    """The locked door, if the kind is `key` or `unlock`."""
 
 
-def due_actions(world: World) -> list[Any]:
-    return [action for action, _ in turns(world.simulator.instrs)]
+def list_actions(world: World) -> list[Any]:
+    return [action for action, _ in order_actions(world.simulator.instrs)]
 
 
 _PLACES = {
@@ -72,16 +73,16 @@ _PLACES = {
 
 
 def _words(description: Any) -> str:
-    """Return a description in the mission's words: `the red door`, `a key on your left`."""
+    """Write minigrid's description of an object as in the mission: `the red door`, `a key on your left`."""
     parts = ["a" if len(description.obj_set) > 1 else "the", description.color, description.type or "object"]
     return " ".join(part for part in (*parts, _PLACES.get(description.loc)) if part)
 
 
 def milestones(world: World) -> list[Milestone]:
-    """Return the milestones of a mission at its start, in order."""
+    """Return the milestones of a mission that are not true at its start, in the order of its actions."""
     simulator = world.simulator
     listed: list[Milestone] = []
-    for number, action in enumerate(due_actions(world)):
+    for number, action in enumerate(list_actions(world)):
         what = _words(action.desc)
         kind = type(action).__name__
         for door in locked_doors_before(simulator, action):
@@ -100,7 +101,7 @@ def milestones(world: World) -> list[Milestone]:
 
 
 class SubgoalProgress:
-    """The open subgoals of a task by number. A reached subgoal stays reached."""
+    """The indices of the subgoals that were not reached yet. A reached subgoal stays reached."""
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -112,11 +113,10 @@ class SubgoalProgress:
 
     @property
     def remaining(self) -> tuple[int, ...]:
-        """Return the open subgoals in order; hashable."""
+        """Return the indices of the subgoals that were not reached yet, as a value for `restore`."""
         return tuple(self._open)
 
     def restore(self, remaining: Iterable[int]) -> None:
-        """Restore an earlier value of `remaining`."""
         self._open = list(remaining)
 
 
@@ -130,9 +130,9 @@ class MissionProgress(SubgoalProgress):
         self.update(accomplished=False)
 
     def update(self, *, accomplished: bool) -> tuple[int, ...]:
-        """Check the world, and return the newly reached milestones in order."""
+        """Return the indices of the milestones that have become true. `accomplished`: all actions are done."""
         actions = list(
-            turns(self._world.simulator.instrs, Standing.DONE if accomplished else Standing.ACTIVE)
+            order_actions(self._world.simulator.instrs, Status.DONE if accomplished else Status.ACTIVE)
         )
         reached = tuple(
             number
@@ -142,8 +142,8 @@ class MissionProgress(SubgoalProgress):
         self._open = [number for number in self._open if number not in reached]
         return reached
 
-    def _holds(self, milestone: Milestone, action: Any, turn: Standing) -> bool:
-        if turn is Standing.DONE:
+    def _holds(self, milestone: Milestone, action: Any, status: Status) -> bool:
+        if status is Status.DONE:
             return True
         simulator = self._world.simulator
         if milestone.kind == "unlock":
@@ -153,7 +153,7 @@ class MissionProgress(SubgoalProgress):
             return not milestone.door.is_locked or (
                 held is not None and held.type == "key" and held.color == milestone.door.color
             )
-        if turn is Standing.WAITING:
+        if status is Status.WAITING:
             return False
         things: Iterable[Any]
         if milestone.kind == "see":
@@ -166,7 +166,7 @@ class MissionProgress(SubgoalProgress):
 
 
 def cells_of(simulator: Any, fits: Callable[[Any], bool]) -> list[Cell]:
-    """Return the cells of all matching things (a carried thing has no cell)."""
+    """Return the cells of all things that fit. The carried thing has no cell, so it is not among them."""
     width = simulator.grid.width
     return [
         (index % width, index // width)
@@ -181,7 +181,7 @@ def object_cells(simulator: Any, action: Any) -> list[Cell]:
 
 
 def things_in_view(simulator: Any, view: View) -> Iterator[Any]:
-    """Yield the objects that the agent sees, without the carried one. Walls count as grey objects, as in minigrid."""
+    """Yield the objects that the agent sees, including walls, but without the object that it carries."""
     grid = simulator.grid
     x0, y0 = (int(at) for at in simulator.agent_pos)
     dx, dy = VECTORS[simulator.agent_dir]
@@ -194,7 +194,7 @@ def things_in_view(simulator: Any, view: View) -> Iterator[Any]:
 
 
 def locked_doors_before(simulator: Any, action: Any) -> list[Any]:
-    """Return the locked doors that must be unlocked for an action, in order."""
+    """Return the locked doors that the agent must unlock before it can do an action, in the order of unlocking."""
     cells = object_cells(simulator, action)
     doors_before: list[Any] = []
     _collect(simulator, cells, doors_before, frozenset())
@@ -221,7 +221,7 @@ def _key_cells(simulator: Any, color: str) -> list[Cell]:
 
 
 def _can_touch(simulator: Any, cells: list[Cell], *, shut: Any) -> bool:
-    """Return whether the agent can reach a neighbour of one of the cells if all doors except `shut` are open."""
+    """Return whether the agent can get next to one of the cells if `shut` is closed and all other doors are open."""
     grid = simulator.grid
     targets = set(cells)
     x, y = simulator.agent_pos

@@ -1,4 +1,4 @@
-"""Describe a view in AgentBoard's words."""
+"""Describe the agent's view in sentences; the sentences are AgentBoard's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class Sighting(NamedTuple):
 
 
 def _scan_order() -> tuple[int, ...]:
-    """Return the cells by Manhattan distance; at equal distance the farthest row first, each row from left to right."""
+    """Return the cells by distance (Manhattan) from the agent; at equal distance, the farthest row first, then the
+    left."""
     far_row_first = [SIZE * ahead + i for ahead in reversed(range(SIZE)) for i in range(SIZE)]
     return tuple(
         sorted(

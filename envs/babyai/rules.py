@@ -1,4 +1,4 @@
-"""Define the rules for progress and success."""
+"""Define how each suite measures progress and success."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def _pieces(pattern: str) -> tuple[str, ...]:
 
 
 def matches(pattern: str, sentences: Sequence[str]) -> bool:
-    """Return whether one sentence of an observation has all parts between the pattern's wildcards, in any order."""
+    """Return whether one of the sentences contains all texts between the wildcards of the pattern, in any order."""
     pieces = _pieces(pattern)
     return any(all(piece in sentence for piece in pieces) for sentence in sentences)
 
 
 class LabelProgress(SubgoalProgress):
-    """Progress by AgentBoard's labels: sentences with wildcards. At most one label counts per step.
+    """Progress by AgentBoard's labels. A label is a sentence with wildcards; a step completes at most one label.
 
-    `alternatives`: label lists of equal length. Label i counts if the i-th pattern of one of the lists matches.
+    `alternatives`: lists of labels, of equal length. Subgoal i is completed if the i-th label of any list matches.
     """
 
     def __init__(self, alternatives: Sequence[Sequence[str]]) -> None:
@@ -44,7 +44,7 @@ class LabelProgress(SubgoalProgress):
         super().__init__(len(self.alternatives[0]))
 
     def observe(self, observation: str) -> tuple[int, ...]:
-        """Return the index of the label that this observation completes, if there is one."""
+        """Return the index of the subgoal that this observation completes, or ()."""
         sentences = observation.split(".")
         for patterns in self.alternatives:
             for position in self._open:
@@ -55,14 +55,14 @@ class LabelProgress(SubgoalProgress):
 
 
 class PublishedRules(LabelProgress):
-    """AgentBoard's rules, with their known defects (see docs/environments/babyai.md)."""
+    """AgentBoard's rules, including their known defects, which docs/environments/babyai.md lists."""
 
     def perform(self, world: World, moves: Moves) -> MovesResult:
-        """Continue the moves after the mission's end."""
+        """Carry out the moves of an action; do not stop when the mission ends before the last move."""
         return world.perform(moves)
 
     def announces_completion(self, outcome: MovesResult) -> bool:
-        """Return whether the text announces completion: at full progress, or after an end even by failure."""
+        """Return whether the observation says that the task is completed. AgentBoard says so even after a failure."""
         return outcome.ended or self.rate == 1
 
     def result_of(self, outcome: MovesResult, observation: str) -> StepResult:
@@ -72,10 +72,9 @@ class PublishedRules(LabelProgress):
 
 
 class MissionRules(MissionProgress):
-    """The rules of the simulator's own verdict: milestones for progress, completion of the mission for success."""
+    """The open suite's rules: progress is the share of milestones, and success is a completed mission in minigrid."""
 
     def perform(self, world: World, moves: Moves) -> MovesResult:
-        """Stop at the mission's end."""
         return world.perform(moves, stop_at_end=True)
 
     def announces_completion(self, outcome: MovesResult) -> bool:
@@ -87,30 +86,30 @@ class MissionRules(MissionProgress):
 
 
 class AgentGymRules:
-    """AgentGym's rules: progress is minigrid's reward, and the episode does not end if the reward is 0.5 or less. Here
-    a completed mission is a success; AgentGym requires a reward of 1, which no mission gives."""
+    """AgentGym's rules, with one difference: a completed mission is a success here. AgentGym requires a reward of 1,
+    which no mission gives. As in AgentGym, a completed mission ends the episode only if its reward is above 0.5."""
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.rate = 0.0
 
     def perform(self, world: World, moves: Moves) -> MovesResult:
-        """Continue the moves after the mission's end."""
+        """Carry out the moves of an action; do not stop when the mission ends before the last move."""
         return world.perform(moves)
 
     def announces_completion(self, outcome: MovesResult) -> bool:
-        """Return whether the text announces completion: if the last move ended the mission, even by failure."""
+        """Return whether the observation says that the task is completed. AgentGym says so even after a failure."""
         return outcome.ended
 
     def result_of(self, outcome: MovesResult, observation: str) -> StepResult:
-        success = outcome.ended and outcome.succeeded  # AgentGym uses the last move's reward
+        success = outcome.ended and outcome.succeeded  # AgentGym reads only the result of the last move
         if success:
             self.rate = 1.0
         return StepResult((), success and self.world.reward > 0.5, success)
 
 
 class PlannedForAgentGym(MissionRules):
-    """Rules for finding a plan whose last move completes the mission."""
+    """Rules with which the oracle plans for AgentGym's suite: only an action's last move may complete the mission."""
 
     def perform(self, world: World, moves: Moves) -> MovesResult:
         return world.perform(moves)

@@ -1,4 +1,4 @@
-"""Load the tasks of the suites."""
+"""Load the tasks of the suites `agentboard`, `agentgym` and `open`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from evalharness.envs.frozen import FROZEN_SEED, frozen_tasks
 from evalharness.envs.published import folder_of, label_rows
 
 AGENTGYM = "agentgym"
-"""Suite of AgentGym's tasks (agentenv-babyai at commit 3ef9235); suite seed N has the numbers 40 N to 40 N + 39."""
+"""Suite of AgentGym's tasks (agentenv-babyai at commit 3ef9235). Suite seed N has AgentGym's tasks 40 N to 40 N +
+39."""
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
@@ -31,7 +32,7 @@ def _of_agentgym(index: int, level: str, seed: int) -> Task:
         family=FAMILY,
         suite=AGENTGYM,
         index=index,
-        goal="",  # the mission, known when the level is made
+        goal="",  # the simulator makes the goal when it makes the level
         difficulty="hard",
         kind=level,
         labels="simulator",
@@ -41,7 +42,7 @@ def _of_agentgym(index: int, level: str, seed: int) -> Task:
 
 
 def published_goal(mission: str) -> str:
-    """Return AgentBoard's goal text, which lacks the words for the order of two instructions."""
+    """Return AgentBoard's goal text: it has `and` instead of `then` and `after you`, so it lacks the required order."""
     return mission.replace("then", "and").replace("after you", "and")
 
 

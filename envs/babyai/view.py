@@ -1,9 +1,9 @@
 """Compute the agent's view: the visible part of the 7x7 square of cells ahead of it.
 
-A cell is one integer: 0 unseen, 1 empty, 2 wall, else `type + 16 * colour + 256 * state` with minigrid's indices. The
-square is a tuple of 49 cells, row by row forward from the agent's own row, each row from left to right: cell
-`7 * ahead + (3 + right)`. The agent's own cell contains the carried object. The view is equal to minigrid's
-`gen_obs()["image"]`, but needs a fraction of the time.
+A cell is one integer: 0 is unseen, 1 is empty, 2 is a wall, and an object is `type + 16 * colour + 256 * state` with
+minigrid's indices. The view is a tuple of 49 cells. The cell `ahead` steps before the agent and `right` steps to its
+right has the index `7 * ahead + (3 + right)`. The agent's own cell has the carried object. The view is equal to
+minigrid's `gen_obs()["image"]`, but is computed in a tenth of the time.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ OPEN, CLOSED, LOCKED = range(3)
 View = tuple[int, ...]
 
 VECTORS = ((1, 0), (0, 1), (-1, 0), (0, -1))
-"""Vectors of minigrid's `agent_dir` 0 to 3: east, south, west, north; y grows southward."""
+"""Steps (x, y) of minigrid's directions 0 to 3 (east, south, west, north); y grows to the south."""
 _SWEEPS = (*((i, i + 1) for i in range(SIZE - 1)), *((i, i - 1) for i in range(SIZE - 1, 0, -1)), (0, 0))
-"""Order in which minigrid's light passes a row: to the right, then to the left. Each lit and clear cell lights its
-neighbour in that direction, and the cells ahead of both in the next row."""
+"""Pairs (cell, next cell) in the order in which minigrid computes the visible cells of a row: first to the right, then
+to the left. If a cell is visible and transparent, the next cell and the cells ahead of both are visible, too."""
 _TYPE_INDEX = {name: index for index, name in enumerate(TYPE_NAMES)}
 _COLOR_INDEX = {name: index for index, name in enumerate(COLOR_NAMES)}
 
@@ -73,13 +73,13 @@ def look(simulator: Any) -> View:
     x0, y0 = int(x0), int(y0)
     dx, dy = VECTORS[simulator.agent_dir]
     view: list[int] = []
-    lit = [False] * SIZE  # cells of this row that the previous row has lit
+    lit = [False] * SIZE  # whether each cell of this row is visible
     lit[HALF] = True
     for ahead in range(SIZE):
-        if True not in lit:  # all farther rows are dark, too
+        if True not in lit:  # then no cell of the farther rows is visible
             view.extend([UNSEEN] * (SIZE * (SIZE - ahead)))
             break
-        # The right-hand direction of (dx, dy) is (-dy, dx).
+        # An agent that faces (dx, dy) has (-dy, dx) on its right.
         left_x = x0 + ahead * dx + HALF * dy
         left_y = y0 + ahead * dy - HALF * dx
         row = [UNSEEN] * SIZE
@@ -96,7 +96,7 @@ def look(simulator: Any) -> View:
                 else:
                     cell = WALL
                 row[i] = cell
-            if cell != WALL and cell < 256:  # only a closed door has a state above 0
+            if cell != WALL and cell < 256:  # a cell from 256 is a closed or locked door
                 lit[beside] = lit_ahead[i] = lit_ahead[beside] = True
         view.extend(row)
         lit = lit_ahead

@@ -1,4 +1,4 @@
-"""Run a simulator: carry out sequences of moves, keep the current view, and restore earlier states."""
+"""Carry out sequences of moves in a minigrid simulator, and restore its earlier states."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evalharness.envs.babyai.view import View, look
 
 
 def clauses(instruction: Any) -> list[Any]:
-    """Return a mission's instruction and all its parts, outermost first."""
+    """Return minigrid's object for the whole mission, and its objects for all parts of the mission."""
     parts = [instruction]
     for clause in parts:
         parts.extend(getattr(clause, part) for part in ("instr_a", "instr_b") if hasattr(clause, part))
@@ -21,10 +21,8 @@ def clauses(instruction: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class MovesResult:
-    """The simulator's results of a sequence of moves."""
-
     ended: bool
-    """Whether the last move ended the mission, with success or failure; AgentBoard checks only this."""
+    """Whether the last move completed or failed the mission. AgentBoard ignores the other moves."""
     succeeded: bool
     """Whether one of the moves completed the mission."""
     failed: bool
@@ -32,7 +30,7 @@ class MovesResult:
 
 
 class WorldState(NamedTuple):
-    """Everything that changes in a level. It is hashable, and equal for equal states of one `World`."""
+    """The state of a level. Two states of one `World` are equal if all objects and the agent are in the same state."""
 
     things: tuple[Any, ...]
     """Cells of the grid: minigrid objects by identity, None for empty cells."""
@@ -42,13 +40,11 @@ class WorldState(NamedTuple):
     direction: int
     carrying: Any
     mission: tuple[Any, ...]
-    """Memory of minigrid's verifier of the mission."""
+    """What minigrid has stored to verify the mission: object positions, and the parts that are done."""
     view: View
 
 
 class World:
-    """A level of BabyAI from its first state."""
-
     def __init__(self, level: str, seed: int, parameters: Mapping[str, Any] | None = None) -> None:
         self.simulator = make_level(level, seed, parameters)
         self._clauses = clauses(self.simulator.instrs)
@@ -73,7 +69,7 @@ class World:
 
     @property
     def reward(self) -> float:
-        """Minigrid's reward for success now; it decreases with every move, to 0.1 after the last allowed move."""
+        """minigrid's reward for completing the mission now: it decreases from 1 to 0.1 at minigrid's step limit."""
         return 1 - 0.9 * float(self.simulator.step_count / self.simulator.max_steps)
 
     def perform(self, moves: Moves, *, stop_at_end: bool = False) -> MovesResult:
@@ -101,12 +97,11 @@ class World:
             position=self.position,
             direction=self.direction,
             carrying=simulator.carrying,
-            mission=tuple(_memory(clause) for clause in self._clauses),
+            mission=tuple(_get_memory(clause) for clause in self._clauses),
             view=self.view,
         )
 
     def restore(self, state: WorldState) -> None:
-        """Return to an earlier state of this world."""
         simulator = self.simulator
         simulator.grid.grid[:] = state.things
         for door, (is_open, is_locked) in zip(self._doors, state.doors, strict=True):
@@ -115,18 +110,18 @@ class World:
         simulator.agent_dir = state.direction
         simulator.carrying = state.carrying
         for clause, memory in zip(self._clauses, state.mission, strict=True):
-            _remember(clause, memory)
+            _set_memory(clause, memory)
         self.view = state.view
 
 
-def _memory(clause: Any) -> tuple[Any, ...]:
-    """Return the memory of a verifier's clause: for an action, its objects' places and the carried object."""
+def _get_memory(clause: Any) -> tuple[Any, ...]:
+    """Return what minigrid has stored to verify this part of the mission."""
     if hasattr(clause, "desc"):
         return (tuple(clause.desc.obj_poss), getattr(clause, "preCarrying", None))
     return (clause.a_done, clause.b_done)
 
 
-def _remember(clause: Any, memory: tuple[Any, ...]) -> None:
+def _set_memory(clause: Any, memory: tuple[Any, ...]) -> None:
     if hasattr(clause, "desc"):
         clause.desc.obj_poss, clause.preCarrying = list(memory[0]), memory[1]
     else:

@@ -1,13 +1,13 @@
-"""Generate the open suite: levels of the same 28 types, chosen so that random actions rarely solve them.
+"""Generate the open suite: four tasks of each of AgentBoard's 28 levels, with other minigrid seeds.
 
-For every level, seeds are tried in order. A seed is accepted under three conditions: its mission has at least two
-milestones; a policy that chooses uniformly among the valid actions solves at most one of twelve attempts; and the
-oracle solves it with full progress in 3 to 20 turns. No task has the goal and first observation of another task of its
-suite, of suite seed 0 or of the published suite. A level of `FEW_STARTS` has too few starts for that: its tasks differ
-only within their suite, and none has the plan of a task of seed 0. Short levels are made in larger rooms.
+The generator tries minigrid seeds in order. It accepts a seed if its mission has at least two milestones, if a random
+policy solves at most one of twelve attempts, and if the oracle solves it with full progress in 3 to 20 turns. No task
+has both goal and first observation of another task of its suite, of suite seed 0, or of the published suite. The levels
+of `FEW_STARTS` have too few first observations for this rule. Their tasks differ only within a suite, and have other
+plans than the tasks of seed 0.
 
-Suite seed 0 is frozen in `open_suite.jsonl`; `python -m evalharness.envs.babyai.open.generator` rebuilds that file
-(minutes).
+The tasks of suite seed 0 are stored in `open_suite.jsonl`. `python -m evalharness.envs.babyai.open.generator` writes
+this file again in some minutes.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ PER_LEVEL = 4
 MOST_TRIED = 20_000
 """Maximum number of seeds of a level that are tried for one task."""
 SHORTEST_PLAN, LONGEST_PLAN = 3, 20
-"""Limits for the oracle's turns. A policy without the oracle's knowledge needs more turns, because it must explore."""
+"""Limits for the length of the oracle's plan. The turn limit is higher: a policy must explore, unlike the oracle."""
 HARD_BITS = 19.0
-"""A task is hard from this many bits of search (`evalharness.envs.difficulty`); every turn counts the choices of the
-start. About as many tasks are hard as in the published suite (26)."""
-ATTEMPTS, LUCKY = 12, 1
-"""Number of random attempts at a candidate, and the largest allowed number of successes."""
+"""A task is hard if `search_bits` of its plan is at least this value; about as many tasks are hard as in the published
+suite (26). Every turn counts as many choices as there are valid actions at the start."""
+ATTEMPTS, MOST_SUCCESSES = 12, 1
+"""Number of attempts by a random policy, and the largest number of successes with which a seed is accepted."""
 
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "GoToRedBallGrey": {"room_size": 16, "num_dists": 10},
@@ -58,7 +58,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "PickupDistDebug": {"room_size": 9},
     "PickupAbove": {"room_size": 9},
 }
-"""Larger rooms for the levels that a random policy solves in 6 to 10 of 10 attempts at their registered size."""
+"""Level -> parameters for larger rooms: in minigrid's rooms, a random policy solves 6 to 10 of 10 attempts."""
 
 
 FROZEN = Path(__file__).with_name("open_suite.jsonl")
@@ -79,7 +79,7 @@ def generate(suite_seed: int) -> Iterator[Task]:
 
 
 def generate_level(level: str, suite_seed: int, taken: frozenset[Start] = frozenset()) -> Iterator[Task]:
-    """Yield the tasks of one level, with starts outside `taken`, the starts of the suite's other levels.
+    """Yield the tasks of one level. `taken`: goals and first observations of the suite's other levels, to be avoided.
 
     Raise SuiteExhaustedError if `MOST_TRIED` seeds give no new task.
     """
@@ -88,7 +88,7 @@ def generate_level(level: str, suite_seed: int, taken: frozenset[Start] = frozen
     starts = set(taken) if few else {*taken, *_published_starts(), *map(start_of, before)}
     plans = {(task.goal, tuple(_plan(_world(task)))) for task in before if few and task.kind == level}
     digest = hashlib.sha256(f"babyai/open/{suite_seed}/{level}".encode()).digest()
-    seed = 10_000 + int.from_bytes(digest[:3], "big")  # far from the published seeds 1234 to 1237
+    seed = 10_000 + int.from_bytes(digest[:3], "big")  # so it is not one of the published seeds 1234 to 1237
     index = PER_LEVEL * LEVELS.index(level)
     count = tried = 0
     while count < PER_LEVEL:
@@ -135,13 +135,13 @@ def _plan(world: World) -> list[str]:
 
 
 def _accept(level: str, seed: int, taken: Set[Start], index: int) -> tuple[Task, tuple[str, ...]] | None:
-    """Return the task of a level and seed, and its plan, if it fits the suite and its start is not in `taken`."""
+    """Return the task of a level and seed, and its plan; None if the seed does not meet the suite's conditions."""
     parameters = VARIANTS.get(level, {})
     world = World(level, seed, parameters)
-    if _fails_of_itself(world.simulator.instrs) or _start(world) in taken:
+    if _always_fails(world.simulator.instrs) or _start(world) in taken:
         return None
     wanted = milestones(world)
-    if len(wanted) < 2 or _random_successes(world, seed) > LUCKY:
+    if len(wanted) < 2 or _random_successes(world, seed) > MOST_SUCCESSES:
         return None
     choices = start_choices(world)
     plan = _plan(world)
@@ -162,15 +162,15 @@ def _accept(level: str, seed: int, taken: Set[Start], index: int) -> tuple[Task,
     return task, tuple(plan)
 
 
-def _fails_of_itself(mission: Any) -> bool:
-    """Return whether a mission fails whatever the agent does. minigrid checks the second of two ordered instructions
-    also after the move that completed the first. A strict second instruction then fails: the wrong door was opened."""
+def _always_fails(mission: Any) -> bool:
+    """Return whether minigrid fails a mission for every behaviour. This happens if the second of two ordered actions is
+    strict (no other door may be opened): minigrid then counts the door of the first action as the wrong door."""
     last = {"BeforeInstr": "instr_b", "AfterInstr": "instr_a"}.get(type(mission).__name__)
     return last is not None and getattr(getattr(mission, last), "strict", False)
 
 
 def _random_successes(world: World, seed: int) -> int:
-    """Count successful random attempts, and stop if there are too many. Reset the world to its start."""
+    """Return how many attempts a random policy solves, at most `MOST_SUCCESSES` + 1. The world ends at its start."""
     start = world.state()
     successes = 0
     for attempt in range(ATTEMPTS):
@@ -183,7 +183,7 @@ def _random_successes(world: World, seed: int) -> int:
                 successes += outcome.succeeded
                 break
         world.restore(start)
-        if successes > LUCKY:
+        if successes > MOST_SUCCESSES:
             break
     return successes
 

@@ -1,8 +1,8 @@
-"""Find plans that solve a task, with the simulator's full knowledge.
+"""Find plans that solve a task, with full knowledge of the level.
 
-It is a best-first search over the agent's sentences; each one is tried in the simulator and undone. The estimate of the
-remaining cost counts the open subgoals, and the steps to the next one. The steps come from a distance map of the whole
-level, in which closed doors, obstacles and missing keys have additional costs.
+The oracle does a best-first search over the agent's actions: it plays an action in the simulator, and then restores the
+earlier state. It estimates the remaining cost of a state from the number of subgoals that are left and from the
+distance to the next subgoal. In this distance, closed doors, obstacles and missing keys have additional costs.
 """
 
 from __future__ import annotations
@@ -16,31 +16,32 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from evalharness.envs.babyai.actions import available
-from evalharness.envs.babyai.mission import Cell, MissionProgress, cells_of, due_actions, object_cells
+from evalharness.envs.babyai.mission import Cell, MissionProgress, cells_of, list_actions, object_cells
 from evalharness.envs.babyai.observation import describe
 from evalharness.envs.babyai.rules import LabelProgress, MissionRules, PublishedRules
 from evalharness.envs.babyai.view import VECTORS
 from evalharness.envs.babyai.world import World, WorldState
 
 STEP, SHUT_DOOR, OBSTACLE, MISSING_KEY = 1, 2, 6, 60
-"""Cost of entering a cell of the distance map."""
+"""Costs of entering a cell that is free, has a closed door, has an object, or has a locked door without its key."""
 FULL_HANDS = 4
-"""Cost of dropping the carried object first."""
+"""Additional cost if the agent must first drop the carried object."""
 SUBGOAL = 50
-"""Cost of an open subgoal."""
+"""Estimated cost of each subgoal that is left."""
 PASSES = ((1, 6000), (4, 1000), (12, 1000))
-"""(cost of a sentence, maximum number of tries) of each search. Each search looks for a shorter plan than the one
-before. The first search goes directly to the subgoals; the last minimises turns."""
+"""(cost of an action, maximum number of tried actions) of each search. The searches run in this order. Each of them
+looks for a shorter plan. With a low cost of an action, the search finds a plan fast; a high cost favours short
+plans."""
 
 
 class _BestPlan(NamedTuple):
     sentences: list[str]
     accomplished: bool
-    """Whether the mission is accomplished, by the simulator's verdict."""
+    """Whether the plan also completes the mission in minigrid."""
 
 
 class Oracle:
-    """A planner for one task, with its own world in its first state."""
+    """A planner for one task. `world` must be at the start of the task, and is used only by this planner."""
 
     def __init__(self, world: World, rules: PublishedRules | MissionRules) -> None:
         self._world = world
@@ -48,9 +49,9 @@ class Oracle:
         self._maps: dict[Any, dict[Cell, int]] = {}
 
     def plan(self, *, limit: int = 40) -> list[str]:
-        """Return at most `limit` sentences that solve the task with full progress; [] if none are found.
+        """Return at most `limit` actions that solve the task with full progress; [] if the oracle finds no such plan.
 
-        If labels decide on success, prefer a plan that also accomplishes the mission to a shorter plan.
+        If labels decide on success, a plan that also completes minigrid's mission is preferred to a shorter plan.
         """
         start, progress = self._world.state(), self._rules.remaining
         best = _BestPlan([], accomplished=False)
@@ -64,10 +65,10 @@ class Oracle:
         return best.sentences
 
     def _search(self, sentence_cost: int, budget: int, limit: int, best: _BestPlan) -> _BestPlan:
-        """Return a plan better than `best`, or `best`."""
+        """Return a better plan than `best`; if the search finds none, return `best`."""
         world, rules = self._world, self._rules
         numbers = count()
-        said: dict[int, tuple[int, str]] = {}  # node -> (previous node, sentence between them)
+        parents: dict[int, tuple[int, str]] = {}  # node -> (parent, action from the parent)
         first = (world.state(), rules.remaining, False)
         frontier = [(0, 0, next(numbers), *first)]
         seen = {first}
@@ -77,7 +78,7 @@ class Oracle:
                 continue
             world.restore(state)
             choices = available(world.view, world.direction).moves
-            # Try sentences with few moves first: of sentences with the same effect, `go to` comes before `pickup`.
+            # Try actions with few moves first: `go to` is preferred to `pickup` if both have the same effect.
             for sentence, moves in sorted(choices.items(), key=lambda choice: len(choice[1])):
                 if not moves:
                     continue
@@ -89,9 +90,9 @@ class Oracle:
                 done_well = accomplished or outcome.succeeded
                 if verdict.success and rules.rate == 1:
                     if done_well:
-                        return _BestPlan(_sentences(said, node, sentence), accomplished=True)
+                        return _BestPlan(_sentences(parents, node, sentence), accomplished=True)
                     if not best.sentences or (not best.accomplished and length + 1 < len(best.sentences)):
-                        best = _BestPlan(_sentences(said, node, sentence), accomplished=False)
+                        best = _BestPlan(_sentences(parents, node, sentence), accomplished=False)
                 child = (world.state(), rules.remaining, done_well)
                 if verdict.done or child in seen:
                     continue
@@ -99,25 +100,25 @@ class Oracle:
                 estimate = self._estimate(child[0])
                 if estimate is not None:
                     number = next(numbers)
-                    said[number] = (node, sentence)
+                    parents[number] = (node, sentence)
                     cost = sentence_cost * (length + 1) + estimate
                     heapq.heappush(frontier, (cost, length + 1, number, *child))
         return best
 
     def _estimate(self, state: WorldState) -> int | None:
-        """Estimate the remaining cost; return None in a dead end. The world must be in `state`."""
-        errand = self._errand()
-        if errand is None:
+        """Return an estimate of the cost from `state`; None if the task cannot be solved. The world is in `state`."""
+        target = self._find_target()
+        if target is None:
             return None
-        steps = self._distance(state, errand.cells)
-        if errand.hands_free and state.carrying is not None:
+        steps = self._distance(state, target.cells)
+        if target.hands_free and state.carrying is not None:
             steps += FULL_HANDS
         return SUBGOAL * len(self._rules.remaining) + steps
 
-    def _errand(self) -> Errand | None:
+    def _find_target(self) -> Target | None:
         if isinstance(self._rules, MissionRules):
-            return mission_errand(self._world, self._rules)
-        return label_errand(self._world, self._rules)
+            return find_mission_target(self._world, self._rules)
+        return find_label_target(self._world, self._rules)
 
     def _distance(self, state: WorldState, cells: tuple[Cell, ...]) -> int:
         held = state.carrying
@@ -129,16 +130,16 @@ class Oracle:
         return distances.get(state.position, 10 * MISSING_KEY)
 
 
-def _sentences(said: dict[int, tuple[int, str]], node: int, last: str) -> list[str]:
+def _sentences(parents: dict[int, tuple[int, str]], node: int, last: str) -> list[str]:
     sentences = [last]
-    while node in said:
-        node, sentence = said[node]
+    while node in parents:
+        node, sentence = parents[node]
         sentences.append(sentence)
     return sentences[::-1]
 
 
 def _distance_map(simulator: Any, cells: tuple[Cell, ...], key: str | None) -> dict[Cell, int]:
-    """Return the cost of the route from every cell to the nearest of `cells`. `key`: colour of the carried key."""
+    """Map every cell to the cost of its cheapest route to one of `cells`. `key`: colour of the carried key."""
     grid = simulator.grid
     costs: dict[Cell, int] = {}
     queue = [(0, cell) for cell in cells]
@@ -170,61 +171,60 @@ def _entering(thing: Any, key: str | None) -> int:
 
 
 @dataclass(frozen=True)
-class Errand:
-    """The next goal of the search."""
+class Target:
+    """The next position that the agent must reach."""
 
     cells: tuple[Cell, ...]
-    """Possible target cells; the agent must reach one of them."""
+    """The agent must reach one of these cells."""
     hands_free: bool
-    """Whether the agent must not carry an object, because it must pick up another one."""
+    """Whether the agent must not carry an object there, for example because it must pick up another object."""
 
 
-def mission_errand(world: World, progress: MissionProgress) -> Errand | None:
-    """Return the errand for the first open milestone; None if it cannot be reached."""
+def find_mission_target(world: World, progress: MissionProgress) -> Target | None:
+    """Return the target for the first milestone that is left; None if the wanted key is not in the level."""
     simulator = world.simulator
     milestone = progress.wanted[min(progress.remaining)]
     if milestone.kind == "key":
         color = milestone.door.color
         cells = cells_of(simulator, lambda thing: thing.type == "key" and thing.color == color)
-        return Errand(tuple(cells), hands_free=True) if cells else None
+        return Target(tuple(cells), hands_free=True) if cells else None
     if milestone.kind == "unlock":
-        return Errand(tuple(cells_of(simulator, lambda thing: thing is milestone.door)), hands_free=False)
-    action = due_actions(world)[milestone.clause]
+        return Target(tuple(cells_of(simulator, lambda thing: thing is milestone.door)), hands_free=False)
+    action = list_actions(world)[milestone.clause]
     cells = object_cells(simulator, action)
     if not cells:
-        return Errand(
-            (world.position,), hands_free=True
-        )  # the agent carries the object itself and must drop it first
-    return Errand(tuple(cells), hands_free=type(action).__name__ == "PickupInstr")
+        # The agent carries the wanted object, and must drop it to face it.
+        return Target((world.position,), hands_free=True)
+    return Target(tuple(cells), hands_free=type(action).__name__ == "PickupInstr")
 
 
-def label_errand(world: World, progress: LabelProgress) -> Errand | None:
-    """Return the errand for the first open label; None if any open label can no longer be reached."""
-    first: Errand | None = None
+def find_label_target(world: World, progress: LabelProgress) -> Target | None:
+    """Return the target for the first label that is left; None if any label that is left cannot match any more."""
+    first: Target | None = None
     for position in progress.remaining:
         cells: list[Cell] = []
         carried = False
         for patterns in progress.alternatives:
-            sight = _sight(patterns[position])
-            if sight is not None:
-                carried = carried or sight.carried
-                cells.extend(_places(world, sight))
+            wanted = _parse_label(patterns[position])
+            if wanted is not None:
+                carried = carried or wanted.carried
+                cells.extend(_places(world, wanted))
         if not cells:
             return None
-        first = first or Errand(tuple(cells), hands_free=carried)
+        first = first or Target(tuple(cells), hands_free=carried)
     return first
 
 
-class _Sight(NamedTuple):
-    """An object that a label pattern requires to be seen or carried."""
+class _WantedObject(NamedTuple):
+    """An object that the agent must see or carry so that a label matches."""
 
     kind: str
     color: str | None
     shut: bool
-    """Whether it is a closed or locked door; no sentence can close an open door."""
+    """Whether the object must be a closed or locked door; the agent cannot close an open door."""
     carried: bool
     place: tuple[int, int] | None
-    """(cells ahead, cells to the right) of the object; None if the agent only has to stand in front of it."""
+    """Wanted position of the object in the view (cells ahead, cells to the right); None: no certain position."""
 
 
 _NAME = re.compile(
@@ -236,7 +236,7 @@ _PLACE = re.compile(
 
 
 @cache
-def _sight(pattern: str) -> _Sight | None:
+def _parse_label(pattern: str) -> _WantedObject | None:
     match = _NAME.search(pattern)
     if match is None:
         return None
@@ -247,17 +247,17 @@ def _sight(pattern: str) -> _Sight | None:
         place = (int(where[1]), int(where[2]) * (-1 if where[3] == "left" else 1))
     elif where and where[4] != "1":
         place = (int(where[4]), 0)
-    return _Sight(
+    return _WantedObject(
         kind, None if color == "**" else color, door in ("closed", "locked"), "carrying" in pattern, place
     )
 
 
-def _places(world: World, sight: _Sight) -> Sequence[Cell]:
+def _places(world: World, wanted: _WantedObject) -> Sequence[Cell]:
     def fits(thing: Any) -> bool:
         return (
-            thing.type == sight.kind
-            and sight.color in (None, thing.color)
-            and not (sight.shut and thing.is_open)
+            thing.type == wanted.kind
+            and wanted.color in (None, thing.color)
+            and not (wanted.shut and thing.is_open)
         )
 
     simulator = world.simulator
@@ -265,11 +265,11 @@ def _places(world: World, sight: _Sight) -> Sequence[Cell]:
     if held is not None and fits(held):
         return [world.position]
     cells = cells_of(simulator, fits)
-    return _viewpoints(simulator, cells, *sight.place) if sight.place else cells
+    return _viewpoints(simulator, cells, *wanted.place) if wanted.place else cells
 
 
 def _viewpoints(simulator: Any, cells: Sequence[Cell], ahead: int, right: int) -> list[Cell]:
-    """Return the cells from which the agent sees one of `cells` at this position in its view."""
+    """Return the cells from which one of `cells` is `ahead` cells before the agent and `right` cells to its right."""
     points = []
     for x, y in cells:
         for dx, dy in VECTORS:
