@@ -1,5 +1,5 @@
-"""Refinement tuning: train checkpoints for `run` and `checkpoints` from a data set and a base model.
+"""Fine-tune a base model on a data set (`evalharness tune`).
 
 `data` converts conversations to token ids and labels. `settings` has the options of a training. `training` runs the
-training in its own environment (`install`) and follows it. That environment's Python runs the files in `trainer/`.
+training as a process in the training environment, which `install` creates. This process runs the files in `trainer/`.
 """

@@ -1,4 +1,5 @@
-"""Make the token ids and labels of a training: conversations are checked and counted, and never cut."""
+"""Convert conversations to the token ids and labels of a training. Conversations that are too long are refused or left
+out, but never cut."""
 
 from __future__ import annotations
 
@@ -19,17 +20,15 @@ from evalharness.training.datasets.tokens import TokenCounts, Tokens, tokenize, 
 from evalharness.training.tune.settings import Settings
 
 _NAMED = 3
-"""The most conversations that a message names."""
+"""Most conversations that a message lists by name."""
 _MOST_LOST = 0.1
-"""Share of a family's conversations that `--too-long drop` may leave out."""
+"""`--too-long drop` may leave out at most this share of each family's conversations."""
 Kind = tuple[str, str]
 """Family and kind of task: `("pddl", "gripper")`, `("general", "")`."""
 
 
 @dataclass
 class DataCounts:
-    """Counts of the training data."""
-
     counts: TokenCounts = field(default_factory=TokenCounts)
     rows: int = 0
     """Number of trained conversations."""
@@ -39,7 +38,7 @@ class DataCounts:
     longest: int = 0
     """Tokens of the longest conversation."""
     most_trained: int = 0
-    """The most trained tokens of one conversation."""
+    """Largest number of trained tokens in one conversation."""
     left_out: Counter[str] = field(default_factory=Counter)
     order: OrderCheck = field(default_factory=OrderCheck)
     kinds: list[Kind] = field(default_factory=list)
@@ -49,7 +48,7 @@ class DataCounts:
     broken: dict[Path, list[BrokenLine]] = field(default_factory=dict)
 
     def list_losses(self) -> list[str]:
-        """Return a message for each kind about its conversations that are too long."""
+        """Return a message for each kind of task: how many of the kind's conversations are too long."""
         read = Counter(self.kinds)
         return [
             f"{_name_kind(kind)}: {count:,} of {read[kind]:,} too long"
@@ -99,7 +98,6 @@ def make_rows(
 
 
 def data_sha256(path: Path) -> str:
-    """Return the file's SHA-256. Raises UserError."""
     with system_errors(f"cannot read --data {path}"):
         return sha256_of(path)
 

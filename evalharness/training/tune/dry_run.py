@@ -27,7 +27,7 @@ class DryRun:
     limit: int
     """Bytes of available memory."""
     made: DataCounts | None
-    """Counts of the data; None without data."""
+    """Counts of the training data; None if no data was given."""
     steps: int | None
 
     @property
@@ -35,7 +35,7 @@ class DryRun:
         return self.memory.total <= self.limit
 
     def require_fit(self) -> None:
-        """Raise UserError with the options that make the training fit, if it does not fit."""
+        """Raise UserError if the training does not fit into memory. The message has options with which it fits."""
         if self.fits:
             return
         options = find_options(self.shape, self.use, self.limit)
@@ -70,8 +70,8 @@ def dry_run(
     server: Path | None,
     on_line: Callable[[str], None] = lambda line: None,
 ) -> DryRun:
-    """Estimate a training. Without `files`, assume conversations of the greatest length with all tokens trained.
-    `gpu_memory` has the bytes of a GPU, which need not be present. Raises UserError."""
+    """Estimate a training. Without `files`, assume conversations of --max-length tokens, all of them trained.
+    `gpu_memory` is the memory in bytes of a GPU, which need not be in this machine. Raises UserError."""
     try:
         config = read_json(model / "config.json")
     except (OSError, ValueError) as error:

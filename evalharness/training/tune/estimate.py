@@ -23,7 +23,6 @@ class Estimate:
     trained_parameters: int
     memory: Memory
     checkpoint_bytes: int
-    """Bytes of one checkpoint."""
     disk_bytes: int
     """Bytes of all checkpoints and the finished model."""
 
@@ -38,33 +37,32 @@ def make_use(settings: Settings, *, longest: int, most_trained: int, bf16: bool,
 def estimate(base: CheckpointInfo, use: MemoryUse, *, checkpoints: int) -> Estimate:
     shapes = base.shapes
     parameters = sum(math.prod(shape) for shape in shapes.values()) or base.weight_bytes // 2
-    # LoRA's two matrices for every linear layer, without embeddings and output.
+    # LoRA adds two matrices to every linear layer except the embeddings and the output layer.
     adapter = use.settings.lora_rank * sum(
         sum(shape)
         for name, shape in shapes.items()
         if len(shape) == 2 and "embed" not in name and "lm_head" not in name
     )
     trained = adapter if use.settings.method == "lora" else parameters
-    # the weight and Adam's two averages, all in float32
     finished = (2 if use.bf16 else 4) * trained
-    checkpoint = 12 * trained
+    checkpoint = 12 * trained  # each weight and Adam's two averages, in float32
     needed = memory(read_shape(read_json(base.path / "config.json")), use, parameters, trained)
     return Estimate(parameters, trained, needed, checkpoint, checkpoint * checkpoints + finished)
 
 
-def require_room(found: Estimate, folder: Path, *, gpu: bool) -> str | None:
-    """Return a warning if too little memory is free at the moment. Raises UserError if memory or disk can never
-    suffice."""
+def require_room(estimated: Estimate, folder: Path, *, gpu: bool) -> str | None:
+    """Return a warning if too little memory is free now. Raises UserError if disk or memory are too small in any
+    case."""
     free = shutil.disk_usage(folder).free
-    if found.disk_bytes > free:
+    if estimated.disk_bytes > free:
         raise UserError(
-            f"the checkpoints need about {found.disk_bytes / 1e9:.1f} GB in {folder}, and {free / 1e9:.1f} GB are "
+            f"the checkpoints need about {estimated.disk_bytes / 1e9:.1f} GB in {folder}, and {free / 1e9:.1f} GB are "
             "free: keep fewer checkpoints (--keep N), save less often (--save-every N), or choose another -o DIR"
         )
     if gpu:
         return None
     total, available = memory_bytes(), psutil.virtual_memory().available
-    whole = found.memory.total
+    whole = estimated.memory.total
     needed = f"the training needs about {whole / 1e9:.1f} GB of memory"
     smaller = "--max-length, --too-long drop, --gradient-checkpointing or LoRA need less"
     if whole > total:

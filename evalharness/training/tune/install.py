@@ -1,7 +1,7 @@
-"""The training environment: trl, peft and datasets in a small virtual environment above the server's.
+"""Install the training environment: trl, peft and datasets, on top of the model server's packages.
 
-The server's environment has torch and transformers (3 GB) with pins that must not change. So the second environment
-sees its packages through a `.pth` file, and changes nothing in it.
+The server's environment has torch and transformers (3 GB) in pinned versions. The training environment reads these
+packages through a `.pth` file, so they are neither installed twice nor changed.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from evalharness.models.serving.private import (
 
 RECORD = "tune.json"
 PINS = {"trl": "1.16.0", "peft": "0.21.2", "datasets": "5.2.0"}
-"""The tested versions. Since 1.7, trl uses existing `labels` unchanged."""
+"""The tested versions. The data has a column `labels`, which trl uses unchanged since version 1.7."""
 DISK_BYTES = 1_500_000_000
-"""Required free space: 0.4 GB were measured, and downloads need more."""
+"""Required free space. The installed packages have 0.4 GB; the rest is for downloads during the installation."""
 
-# Print the packages of an interpreter and their folders.
+# Print the names, versions and folders of an interpreter's packages.
 _ASK = """
 import importlib.metadata, json, sysconfig
-found = {d.metadata["Name"]: d.version for d in importlib.metadata.distributions() if d.metadata["Name"]}
-print("evalharness: " + json.dumps({"packages": found, "folders": sorted({sysconfig.get_path("purelib"),
+packages = {d.metadata["Name"]: d.version for d in importlib.metadata.distributions() if d.metadata["Name"]}
+print("evalharness: " + json.dumps({"packages": packages, "folders": sorted({sysconfig.get_path("purelib"),
                                                                        sysconfig.get_path("platlib")})}))
 """
 
@@ -53,15 +53,13 @@ print("evalharness: " + json.dumps({**{n: importlib.metadata.version(n) for n in
 
 
 class TuneInstallError(UserError):
-    """There is no training environment, or it cannot be made; the message says what to do."""
+    """The training environment is missing or cannot be installed. The message says what to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TuneInstall(Install):
-    """A complete training environment."""
-
     server: Path
-    """The interpreter whose packages the environment sees."""
+    """The Python interpreter of the model server's environment."""
     versions: Mapping[str, str]
     """Versions of Python and of the packages on which a training depends."""
 
@@ -71,18 +69,18 @@ class TuneInstall(Install):
 
 
 def tune_folder() -> Path:
-    """Return the folder `tune` in the home folder."""
+    """Return the folder of the training environment."""
     return home_folder() / "tune"
 
 
 def read_tune_install(root: Path | None = None) -> TuneInstall | None:
-    """Return the present training environment; None if there is none, or if its server environment is gone."""
+    """Return the installed training environment; None if it is missing or if its server environment was removed."""
     install = read_record((root or tune_folder()) / RECORD, TuneInstall)
     return install if install is not None and install.server.exists() else None
 
 
 def require_tune_install() -> TuneInstall:
-    """Return the present training environment. Raises TuneInstallError."""
+    """Return the installed training environment. Raises TuneInstallError if it is missing."""
     install = read_tune_install()
     if install is None:
         raise TuneInstallError(
@@ -92,10 +90,10 @@ def require_tune_install() -> TuneInstall:
 
 
 def install_tune(*, on_line: Callable[[str], None], force: bool = False) -> TuneInstall:
-    """Make the training environment, or return the present one.
+    """Install the training environment, or return the installed one.
 
-    An environment above another server environment is replaced. An interruption at any point leaves the former state,
-    and files that the next call removes. Raises UserError.
+    An environment that belongs to another server environment is replaced. If the installation is interrupted, the
+    previous environment stays usable, and the next call removes incomplete files. Raises UserError.
     """
     root = tune_folder()
     server = server_python("models are trained")
@@ -120,7 +118,7 @@ def _build(environment: Path, server: Path, on_line: Callable[[str], None]) -> T
     began = time.monotonic()
     below = answer_of(_run([server, "-I", "-c", _ASK], lambda line: None))
     on_line(f"{STEP}creating {environment} over {server}")
-    # No pip of its own: the server's pip is visible, and its setuptools is the version that vLLM pins.
+    # Do not install pip: the server's pip is visible, with the setuptools version that vLLM requires.
     _run([server, "-I", "-m", "venv", "--without-pip", environment], on_line)
     python = python_of(environment)
     own = answer_of(_run([python, "-I", "-c", _ASK], lambda line: None))["folders"]
@@ -148,7 +146,7 @@ def _run(argv: list[str | Path], on_line: Callable[[str], None]) -> list[str]:
     try:
         return run_streaming(argv, on_line)
     except ToolError as failed:
-        # pip reports conflicts of the server's own packages (vLLM lacks torchvision on purpose) and continues.
+        # pip may also report conflicts in the server's environment (vLLM without torchvision), but they are no errors.
         raise TuneInstallError(
             f"the installation failed: {failed.reason[:500]}. Run the same command again to start over"
         ) from failed

@@ -1,7 +1,7 @@
-"""Estimate the memory of a training by parts from the model's config, and find options that make it fit.
+"""Estimate the memory of a training from the model's config, and find options with which the training fits.
 
-The activations that a layer keeps for the backward pass are counted for layers of LLaMA's kind in transformers 5. They
-were measured as live tensors on a CPU (tests/training/tune/test_memory.py).
+The bytes of activations per layer hold for LLaMA-like models in transformers 5. They were measured on a CPU, as tensors
+kept for the backward pass (tests/training/tune/test_memory.py).
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from evalharness.base.errors import UserError
 from evalharness.training.tune.settings import Settings
 
 _TILE_TOKENS, _TILE_WORDS = 4096, 32768
-"""TRL 1.16 computes its loss over this many trained tokens and words of the vocabulary at a time."""
+"""TRL 1.16 computes the loss in tiles of this many trained tokens and vocabulary entries."""
 _CPU_TILES = 7.5
-"""Float32 copies of a tile that PyTorch's operations hold at once; on a GPU one kernel overwrites the tile."""
+"""On a CPU, PyTorch holds this many float32 copies of a tile at the same time. On a GPU, one kernel works in place."""
 _LIBRARIES_CPU, _LIBRARIES_GPU = 2**30, 2 * 2**30
-"""Bytes of the libraries. On a GPU: its context, and fragments that the allocator cannot use."""
+"""Bytes for the libraries. On a GPU they include the CUDA context and memory lost to fragmentation."""
 _SHORTEST = 512
-"""Tokens of the shortest limit that is proposed."""
+"""Smallest --max-length that `find_options` proposes."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """The sizes of a decoder that determine its memory."""
+    """The sizes of a decoder model that determine the memory of its training."""
 
     layers: int
     hidden: int
     inner: int
     key_value: int
-    """Width of all keys of a layer together, and of all its values."""
+    """Total width of the keys of a layer; the values have the same width."""
     vocabulary: int
     tied: bool
     query: int
@@ -57,7 +57,7 @@ class Shape:
 
 
 def read_shape(config: Mapping[str, Any]) -> Shape:
-    """Read the shape from a `config.json`; missing values are 0. Raises UserError if a value is no whole number."""
+    """Read the sizes from a `config.json`; missing values are 0. Raises UserError if a value is no whole number."""
     text = config.get("text_config")
     config = text if isinstance(text, dict) else config
 
@@ -82,13 +82,13 @@ def read_shape(config: Mapping[str, Any]) -> Shape:
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """The training's options that determine its memory."""
+    """The options and data lengths of a training that determine its memory."""
 
     settings: Settings
     tokens: int
     """Tokens of the longest conversation."""
     trained_tokens: int
-    """The most trained tokens of one conversation."""
+    """Largest number of trained tokens in one conversation."""
     bf16: bool
     gpu: bool
     micro_batch: int = 1
@@ -114,7 +114,7 @@ class Memory:
 
 
 def memory(shape: Shape, use: MemoryUse, parameters: int = 0, trained: int = 0) -> Memory:
-    """Estimate the memory. Pass `parameters` and `trained` if they are known better than from the config."""
+    """Estimate the memory. If the numbers of `parameters` and `trained` parameters are 0, compute them from `shape`."""
     full = use.settings.method == "full"
     parameters = parameters or shape.parameters
     trained = trained or (parameters if full else shape.adapter(use.settings.lora_rank))
@@ -122,13 +122,13 @@ def memory(shape: Shape, use: MemoryUse, parameters: int = 0, trained: int = 0) 
     checkpointing = use.settings.gradient_checkpointing
 
     weights = 4 * parameters if full else computed * parameters + 4 * trained
-    # Autocast's bfloat16 copies, kept for the backward pass unless checkpointing recomputes.
+    # Autocast makes bfloat16 copies of the weights. Without checkpointing they are kept for the backward pass.
     copies = 2 * shape.layers * shape.layer if use.bf16 and full and not checkpointing else 0
 
     tokens = use.tokens * use.micro_batch
     mixed = use.bf16 and full
     stream = 4 if mixed or not use.bf16 else 2
-    """Bytes of a number that goes from layer to layer: autocast keeps float32."""
+    """Bytes of a hidden state's number: 4 under autocast, which passes float32 between layers."""
     each = 8.1 * 4 if not use.bf16 else 29.6 if mixed else 18
     layer = tokens * (each * shape.hidden + computed * (4 * shape.inner + 2 * shape.key_value))
     ends = 3.5 * stream * tokens * shape.hidden
@@ -139,7 +139,7 @@ def memory(shape: Shape, use: MemoryUse, parameters: int = 0, trained: int = 0) 
     words = min(shape.vocabulary, _TILE_WORDS)
     logits = scored * _TILE_WORDS * computed + (0 if use.gpu else _CPU_TILES * 4 * scored * words)
     logits += (4 * shape.head if full else 0) + 8 * trained_tokens * shape.hidden
-    # With checkpointing, one layer is recomputed after the logits are freed.
+    # With checkpointing, a layer is recomputed after the logits are freed, so only the larger of both counts.
     again = max(0.0, layer - logits) if checkpointing else 0.0
     return Memory(
         weights=weights + copies,
@@ -152,7 +152,8 @@ def memory(shape: Shape, use: MemoryUse, parameters: int = 0, trained: int = 0) 
 
 
 def find_options(shape: Shape, use: MemoryUse, limit: int) -> str | None:
-    """Return the fewest options that reduce the memory to `limit` bytes, tried in order; None if none do."""
+    """Return options that reduce the memory to `limit` bytes: a single option if one suffices, otherwise several.
+    Return None if all options together do not suffice."""
     steps = list(_options(use))
     for option, changed in steps:
         if memory(shape, replace(use, **changed)).total <= limit:

@@ -1,4 +1,4 @@
-"""Check, count and estimate a training before it starts."""
+"""Check the input of a training, convert the data to tokens, and estimate memory and disk space."""
 
 from __future__ import annotations
 
@@ -27,28 +27,26 @@ _FEW_CHECKPOINTS = 10
 
 @dataclass
 class TrainingPlan:
-    """The plan of a training."""
-
     start: StartingModel
     base: CheckpointInfo
     settings: Settings
     install: TuneInstall
     folder: Path
     identity: dict[str, Any]
-    """Values that must be unchanged for a training to be continued."""
+    """Values that must be equal to continue the training in a folder."""
     data: list[dict[str, str]]
     """Name and SHA-256 of each file."""
     made: DataCounts
     estimate: Estimate
     dtype: str
-    """Number type of the computation: bfloat16 or float32."""
+    """Number format of the computation: bfloat16 or float32."""
     steps: int
     save_every: int
     keep: int
     cpu: bool
     gpu: bool
     template: Path | None = None
-    """A chat template that replaces the base's own."""
+    """A chat template that replaces the base model's template."""
     warning: str | None = None
 
     @property
@@ -57,7 +55,7 @@ class TrainingPlan:
 
 
 def has_bf16(*, gpu: bool) -> bool:
-    """Return whether the machine computes in bfloat16 (measured: 10 to 14 times as fast as float32 on such a CPU)."""
+    """Return whether the machine has bfloat16 instructions; on a CPU they are 10 to 14 times as fast as float32."""
     return gpu or not cpu_flags().isdisjoint({"avx512_bf16", "amx_bf16", "bf16"})
 
 
@@ -74,8 +72,8 @@ def plan(
     cpu: bool = False,
     on_line: Callable[[str], None] = lambda line: None,
 ) -> TrainingPlan | None:
-    """Check everything, make the tokens, and estimate. Return None if this training is already complete. Raises
-    UserError before a long wait."""
+    """Check the input, convert the data to tokens, and estimate. Return None if this training is already complete.
+    Raises UserError if the training cannot start or would fail."""
     base = check_checkpoint(start.base)
     if base.max_position_embeddings is not None and settings.max_length > base.max_position_embeddings:
         raise UserError(
@@ -101,7 +99,7 @@ def plan(
     made = make_rows(files, base.path, folder / ROWS, settings, python=install.server, on_line=on_line)
     steps = count_steps(settings, made)
     if save_every is None:
-        # Adapters are small: keep several to choose from, and lose little by a kill. Whole models: one in each epoch.
+        # Save ten adapters: they are small, and a kill then loses little. Save whole models, which are large, by epoch.
         save_every = math.ceil(steps / _FEW_CHECKPOINTS) if settings.method == "lora" else 0
     number = math.ceil(steps / save_every) if save_every else math.ceil(settings.epochs)
     number = min(number, keep) if keep else number
@@ -132,7 +130,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 
 
 def _is_finished(folder: Path, identity: dict[str, Any]) -> bool:
-    """Return whether the folder's training is complete. Raises UserError if it is another training."""
+    """Return whether this training is complete in the folder. Raises UserError if the folder has another training."""
     manifest = read_manifest(folder)
     if manifest is None:
         if any((folder / name).exists() for name in ("config.json", "adapter_config.json")):

@@ -1,4 +1,4 @@
-"""Run the training's process, pass on its events, and end it with a checkpoint on the first Ctrl-C or SIGTERM."""
+"""Run a training as a process and read its events. On the first Ctrl-C or SIGTERM, end it with a checkpoint."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Event = dict[str, Any]
 
 _VARIABLES = {
     "PYTHONUNBUFFERED": "1",
-    # The launcher and torch start processes that must import nothing from the current folder.
+    # The training starts further Python processes, which must not import modules from the current folder.
     "PYTHONSAFEPATH": "1",
     "HF_HUB_OFFLINE": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
@@ -28,8 +28,8 @@ _VARIABLES = {
     "TOKENIZERS_PARALLELISM": "false",
     "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
     "NO_COLOR": "1",
-    # glibc returns blocks of megabytes to the system after each use. Getting them again (cleared page by page) took
-    # more than a third of a training's processor time, so glibc must keep them.
+    # Make glibc keep freed blocks of memory. Getting large blocks again from the system took more than a third of a
+    # training's processor time.
     "MALLOC_MMAP_THRESHOLD_": str(32 * 2**20),
     "MALLOC_TRIM_THRESHOLD_": str(8 * 2**30),
     "MALLOC_TOP_PAD_": str(64 * 2**20),
@@ -37,7 +37,7 @@ _VARIABLES = {
 
 
 def make_variables(own: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment variables of a training; the user's own values have precedence."""
+    """Return the environment variables of a training. Values that the user has set in `own` take precedence."""
     user_values = {key: value for key, value in own.items() if key not in UNWANTED}
     return {**_VARIABLES, **user_values}
 
@@ -48,10 +48,10 @@ def follow(
     on_event: Callable[[Event], None],
     on_interrupt: Callable[[], None],
 ) -> int:
-    """Run a training to its end and return its exit status. Output that is no event goes to `log`.
+    """Run a training to its end and return its exit status. Write output lines that are no events to `log`.
 
-    Ctrl-C or SIGTERM asks the training to end after the step; a second one ends it at once and raises
-    KeyboardInterrupt. If this process ends, the training's standard input ends, and then the training.
+    The first Ctrl-C or SIGTERM asks the training to end after the current step. The second ends the training at once
+    and raises KeyboardInterrupt. If this process dies, the training ends, because its standard input is closed.
     """
     with (
         _interrupt_on_sigterm(),
@@ -65,7 +65,7 @@ def follow(
             env=make_variables(os.environ),
             text=True,
             errors="replace",
-            # Ctrl-C must reach only this process.
+            # Ctrl-C must reach only this process, which then asks the training to stop.
             start_new_session=True,
         )
         asked = False
@@ -95,8 +95,8 @@ def follow(
 
 @contextlib.contextmanager
 def _interrupt_on_sigterm() -> Iterator[None]:
-    """Raise KeyboardInterrupt on SIGTERM, so that `kill` and a cluster's time limit lose no step."""
-    if threading.current_thread() is not threading.main_thread():  # signals arrive only in the main thread
+    """Treat SIGTERM like Ctrl-C, so that the training saves a checkpoint before it ends."""
+    if threading.current_thread() is not threading.main_thread():  # Python allows handlers only there
         yield
         return
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)

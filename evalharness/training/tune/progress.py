@@ -1,4 +1,4 @@
-"""Show the progress of a training from its events: a live view on a terminal, plain lines elsewhere."""
+"""Show the progress of a training: a live view on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TuningProgress:
     tokens: int = 0
     trained_tokens: int = 0
     seconds: float = 0.0
-    """Seconds of training, over all sessions."""
+    """Seconds of training, including earlier sessions."""
     doing: str = "starting"
     first_loss: float | None = None
     checkpoints: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The settings of a training: the defaults and the paper's."""
+"""The settings of a training: the defaults, and those of the AgentRefine paper."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class Settings:
 
     method: Method = "lora"
     mode: Mode = "full"
-    """The trained turns (`datasets/modes.py`)."""
+    """Selects the turns to train on (`datasets/modes.py`)."""
     chat_template: str | None = None
-    """Name of one of our templates, or a file; None: the base's own."""
+    """Name of a template in `datasets/chat_templates`, or a file. None: use the base model's template."""
     epochs: float = 3.0
     max_steps: int = 0
-    """Number of steps; 0: determined by the epochs."""
+    """Number of optimizer steps; 0: as many as the epochs need."""
     batch: int = 8
-    """Conversations in a step."""
+    """Conversations in an optimizer step."""
     micro_batch: int = 0
-    """Conversations at a time; 0: the default."""
+    """Conversations in one forward pass; 0 means 1."""
     lr: float = 5e-4
     schedule: Schedule = "cosine"
     warmup: float = 0.03
@@ -39,7 +39,7 @@ class Settings:
     weight_decay: float = 0.0
     max_grad_norm: float = 1.0
     max_length: int = 4096
-    """The most tokens of a conversation."""
+    """Most tokens of a conversation; `too_long` says what happens to longer ones."""
     too_long: TooLong = "refuse"
     lora_rank: int = 16
     lora_alpha: int = 32
@@ -62,8 +62,8 @@ PAPER: dict[str, Any] = {
     "micro_batch": 1,
     "gradient_checkpointing": True,
 }
-"""AgentRefine's appendix B for 7B and 8B models. The last two settings only save memory and do not change the result.
-"""
+"""AgentRefine's appendix B for 7B and 8B models. The last two settings only save memory: the trained model is the
+same."""
 _OF_FULL: dict[str, Any] = {"lr": 2e-5}
 PRESETS: dict[str, dict[str, Any]] = {"small": {}, "paper": PAPER}
 
@@ -82,8 +82,8 @@ def make_settings(preset: str, given: dict[str, Any]) -> Settings:
 
 
 def choose_base_template(settings: Settings, model: Path, preset: str) -> Settings:
-    """Choose a chat template for the paper's preset if the base model has none: the template that belongs to the
-    vocabulary. Raises UserError if there is none."""
+    """Return the settings with a chat template, if the preset trains all weights and the base model has no template.
+    Choose the template for which the vocabulary was made. Raises UserError if no template fits."""
     base = check_checkpoint(model)
     if (
         PRESETS[preset].get("method") != "full"

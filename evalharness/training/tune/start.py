@@ -1,4 +1,4 @@
-"""The model from which a training starts: a checkpoint or a LoRA adapter, and its earlier trainings."""
+"""Find the model from which a training starts (a checkpoint or a LoRA adapter), and the model's earlier trainings."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _MANIFEST = "manifest.json"
 class StartingModel:
     base: Path
     adapter: Adapter | None = None
-    """The adapter whose training continues, over the same base."""
+    """A LoRA adapter of `base` whose training continues; None: start from `base`."""
 
     def settings(self, given: Mapping[str, Any], settings: Settings) -> Settings:
-        """Return `settings` with the adapter's rank and scale. Raises UserError if `given` asks for others."""
+        """Return `settings` with the adapter's rank and alpha. Raises UserError if `given` has other values."""
         if self.adapter is None:
             return settings
         if settings.method != "lora":
@@ -47,7 +47,7 @@ class StartingModel:
         return replace(settings, lora_rank=own["lora_rank"], lora_alpha=own["lora_alpha"])
 
     def chain(self) -> list[dict[str, Any]]:
-        """Return the earlier models, first to last: name and hash, and the data's hashes if the training is known."""
+        """Return name and hash of each model in the history of this model, oldest first, with data hashes if known."""
         base = check_checkpoint(self.base)
         before = _read_chain(self.base)
         links = [*before, {"model": self.base.name, "sha256": base.identity, **_read_data_hashes(self.base)}]
@@ -65,7 +65,7 @@ class StartingModel:
 
 
 def find_start(model: str, on_line: Callable[[str], None]) -> StartingModel:
-    """Find the model of `--model`. Raises UserError."""
+    """Find the model that `--model` names: a folder, a hub id in the cache, or a demo. Raises UserError."""
     if model == DEMO_BASE:
         return StartingModel(ensure_demo(on_line))
     if model == DEMO:
@@ -86,8 +86,8 @@ def find_start(model: str, on_line: Callable[[str], None]) -> StartingModel:
 
 
 def _read_manifest(folder: Path) -> Mapping[str, Any]:
-    """Return the manifest of the training that made a folder; empty if there is none. A checkpoint's manifest is in
-    the folder above."""
+    """Return the manifest of the training that wrote `folder`; empty if the manifest is missing. A checkpoint's
+    manifest is in the parent folder."""
     places = [folder, folder.parent] if folder.name.startswith("checkpoint-") else [folder]
     manifests = (read_known(place / _MANIFEST) for place in places)
     return next((manifest for manifest in manifests if isinstance(manifest.get("data"), dict)), {})
@@ -101,7 +101,7 @@ def _read_data_hashes(folder: Path) -> dict[str, Any]:
 
 
 def _read_chain(folder: Path) -> list[dict[str, Any]]:
-    if record := read_known(folder / RECORD):  # the folder has an adapter merged into its base
+    if record := read_known(folder / RECORD):  # the folder was made by merging an adapter into its base
         return [
             {"model": name, "sha256": str(record[key])}
             for name, key in (("base", "base_sha256"), ("adapter", "lora_sha256"))

@@ -30,11 +30,11 @@ from evalharness.training.tune.trainer.saving import RECORD
 LOG, TALK, JOB = "log.jsonl", "tune.log", "job.json"
 TRAINER = Path(__file__).parent / "trainer" / "train.py"
 _ENDS = {NOT_FINITE: "not finite", NO_MEMORY: "no memory"}
-"""Exit status -> status in the manifest."""
+"""Exit status of the training process -> status in the manifest."""
 
 
 def find_latest_checkpoint(folder: Path) -> Path | None:
-    """Return the last complete checkpoint. Incomplete checkpoints that a kill left are removed."""
+    """Return the last complete checkpoint. Remove incomplete checkpoints, which a kill can leave behind."""
     complete = []
     for path in folder.glob("checkpoint-*"):
         number = path.name.removeprefix("checkpoint-")
@@ -76,7 +76,7 @@ def make_command(planned: TrainingPlan) -> list[str]:
 
 @contextmanager
 def make_folder(folder: Path) -> Iterator[None]:
-    """Make the folder; remove it again if the training is refused. Raises UserError if it cannot be made."""
+    """Create the folder; remove it again if the training does not start. Raises UserError if it cannot be created."""
     was_there = folder.exists()
     with system_errors(f"cannot write to {folder}", "; choose another with -o DIR"):
         folder.mkdir(parents=True, exist_ok=True)
@@ -101,10 +101,10 @@ def train(
     command: Sequence[str] = (),
     on_interrupt: Callable[[], None] = lambda: None,
 ) -> str:
-    """Train or continue. Return "done", or "stopped" after Ctrl-C (with a checkpoint).
+    """Start or continue the training. Return "done", or "stopped" after Ctrl-C (then there is a checkpoint).
 
-    Raises UserError if the loss became NaN or infinite, or if memory did not suffice, and InfrastructureError if the
-    training ended for another reason.
+    Raises UserError if the loss became NaN or infinite, or if memory was too small. Raises InfrastructureError if the
+    training failed for another reason.
     """
     resume = find_latest_checkpoint(planned.folder)
     _continue_log(planned.folder, 0 if resume is None else int(resume.name.rpartition("-")[2]), progress)
@@ -149,7 +149,7 @@ def _failure(planned: TrainingPlan, status: int, progress: TuningProgress) -> Us
     reason = _last_error(talk)
     return InfrastructureError(
         f"the training ended with status {status}{killed}{': ' + reason if reason else ''}; {where}; its output is in "
-        f"{talk}. The same command continues"
+        f"{talk}. Run the same command again to continue"
     )
 
 
@@ -159,8 +159,8 @@ def _last_error(path: Path) -> str:
 
 
 def _continue_log(folder: Path, step: int, progress: TuningProgress) -> None:
-    """Read the log up to `step`. Steps after the last checkpoint are trained again. Raises UserError if the log is
-    damaged."""
+    """Read the log up to `step`, the last checkpoint, into `progress`. Remove later steps from the log, because they
+    are trained again. Raises UserError if the log is damaged."""
     path = folder / LOG
 
     def take(raw: bytes) -> bytes:

@@ -1,5 +1,5 @@
-"""The order in which conversations are trained. The training environment's Python runs this file, which therefore
-imports nothing of this package."""
+"""Choose the order in which conversations are trained. This file runs in the training environment, so it imports
+nothing of this package."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 
 def draw_order(lengths: Sequence[int], batch: int, seed: int, epoch: int) -> list[int]:
-    """Return every index once, in batches drawn at random. Within a batch, which is one step, short conversations come
-    first: this changes the padding of micro-batches, but not what a step learns."""
+    """Return every index once, in random batches. A batch is one optimizer step. Within a batch, sort conversations by
+    length: this reduces the padding of micro-batches and does not change the step's gradient."""
     drawn = list(range(len(lengths)))
     random.Random(f"{seed} {epoch}").shuffle(drawn)
     return [

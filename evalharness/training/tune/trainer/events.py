@@ -1,6 +1,6 @@
 """Messages between the training and the process that started it.
 
-The training environment's Python runs this file, which therefore imports nothing of this package.
+This file runs in the training environment, so it imports nothing of this package.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import threading
 from typing import Any
 
 NOT_FINITE, NO_MEMORY = 7, 8
-"""Exit statuses: the loss or a gradient became NaN or infinite; the libraries reported too little memory."""
+"""Exit statuses: the loss or a gradient became NaN or infinite; a library reported too little memory."""
 
 
 def say(event: str, **values: Any) -> None:
@@ -25,13 +25,13 @@ class NotFiniteError(Exception):
 
 
 class Wish:
-    """Whether the training is still wanted."""
+    """Receives the request to stop the training, and sets `stop`."""
 
     def __init__(self) -> None:
         self.stop = False
 
     def listen(self) -> None:
-        # A cluster sends SIGTERM before it takes the machine back.
+        # A cluster sends SIGTERM before it ends the job.
         signal.signal(signal.SIGTERM, lambda *_: setattr(self, "stop", True))
         threading.Thread(target=self._listen, daemon=True).start()
 

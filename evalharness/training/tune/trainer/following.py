@@ -1,6 +1,6 @@
-"""The trainer, the order of its data, and its events.
+"""Extend TRL's trainer: batches in the order of `draw_order`, events on standard output, and complete checkpoints.
 
-The training environment's Python runs this file, which therefore imports nothing of this package.
+This file runs in the training environment, so it imports nothing of this package.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from transformers import TrainerCallback  # type: ignore[import-not-found, unuse
 from trl import SFTTrainer  # type: ignore[import-not-found, unused-ignore]
 from trl.trainer import utils  # type: ignore[import-not-found, unused-ignore]
 
-# Without Triton, TRL 1.16 computes scores for every position and then drops those without a label, four of five here.
-# It does so for devices that compile for each number of positions; a CPU does not compile.
+# Without Triton, TRL 1.16 computes logits for all positions, also for the four of five without a label: it avoids
+# varying shapes, for which some devices compile again. A CPU does not, so let TRL select the positions with a label.
 _has_triton = utils._use_triton
 utils._use_triton = lambda device: device.type == "cpu" or _has_triton(device)
 
 
 class BatchSampler:
-    """A sampler that yields every conversation once in each epoch, in batches drawn at random."""
+    """A sampler that yields every conversation once in each epoch, in the order of `draw_order`."""
 
     def __init__(self, lengths: list[int], job: dict[str, Any]) -> None:
         self.lengths, self.job = lengths, job
@@ -42,21 +42,21 @@ class BatchSampler:
 
 
 class Trainer(SFTTrainer):  # type: ignore[misc, unused-ignore]
-    """SFTTrainer with our order. The logits of a whole conversation are never in memory: the loss is computed tile by
-    tile, in the forward pass and again in the backward pass."""
+    """SFTTrainer that uses `BatchSampler`, counts tokens, and raises NotFiniteError for a NaN or infinite loss or
+    gradient."""
 
     job: dict[str, Any]
     tokens = 0
     trained_tokens = 0
 
     def create_model_card(self, *args: Any, **kwargs: Any) -> None:
-        """Write no model card: the manifest says more."""
+        """Do nothing: the training's manifest replaces the model card."""
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         return BatchSampler([len(ids) for ids in self.train_dataset["input_ids"]], self.job)
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
-        """Return the library's scheduler without its first step, whose learning rate of 0 would change nothing."""
+        """Return the library's scheduler with a warm-up that does not begin at 0: such a step would train nothing."""
         made = super().create_scheduler(num_training_steps, optimizer)
         rising = self.args.get_warmup_steps(num_training_steps)
         if rising > 0 and hasattr(made, "lr_lambdas"):
@@ -90,7 +90,7 @@ class Trainer(SFTTrainer):  # type: ignore[misc, unused-ignore]
 
 
 class Watcher(TrainerCallback):  # type: ignore[misc, unused-ignore]
-    """Writes events, completes checkpoints, and ends the training when it is not wanted any more."""
+    """Writes events, completes checkpoints, and ends the training after a request to stop."""
 
     def __init__(self, job: dict[str, Any], wish: Wish) -> None:
         self.job, self.wish = job, wish
@@ -129,7 +129,8 @@ class Watcher(TrainerCallback):  # type: ignore[misc, unused-ignore]
 
 
 def _skip_first_step(share: Callable[[int], float], rising: int) -> Callable[[int], float]:
-    """Return the rate's share by step: (step + 1) / (rising + 1) in the first `rising` steps, then `share`."""
+    """Return a function from step to the factor of the learning rate: (step + 1) / (rising + 1) in the `rising` steps
+    of warm-up, then `share`."""
 
     def of(step: int) -> float:
         return (step + 1) / (rising + 1) if step < rising else share(step)

@@ -1,12 +1,11 @@
-"""Train a model on token ids and labels. The training environment's Python, which has trl, peft and datasets, runs
-this file, which therefore imports nothing of this package.
+"""Train a model on token ids and labels. This file runs in the training environment, which has trl, peft and datasets,
+so it imports nothing of this package.
 
 python -I train.py JOB
 
-JOB is a JSON file: the result of `make_job` in `evalharness/training/tune/training.py`. Each line of standard output
-that begins with `@tune ` has an event as JSON; other lines are the libraries' output. Standard input is open as long
-as the training is wanted: a line `stop` ends the training after the step, with a checkpoint; the end of standard input
-ends it at once.
+JOB is a JSON file: the result of `make_job` in `evalharness/training/tune/training.py`. Lines of standard output that
+begin with `@tune ` have an event as JSON; other lines are output of the libraries. A line `stop` on standard input
+ends the training after the current step, with a checkpoint. The end of standard input ends the training at once.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-sys.path.append(str(Path(__file__).parent))  # also under -I
+sys.path.append(str(Path(__file__).parent))  # python -I does not add this folder
 
 from events import (  # type: ignore[import-not-found, unused-ignore]
     NO_MEMORY,
@@ -43,8 +42,8 @@ def make_trainer(job: dict[str, Any], wish: Wish) -> Any:
     cuda = torch.cuda.is_available() and not job["cpu"]
     if not cuda and job["threads"]:
         torch.set_num_threads(job["threads"])
-    # Default 1. Several conversations are padded: an H200 took 59 GB for four of at most 6,136 tokens, where the
-    # estimate was 20.
+    # The default is 1, because conversations of a micro-batch are padded: on an H200, four conversations of at most
+    # 6,136 tokens took 59 GB instead of the estimated 20.
     at_once = job["micro_batch"] or 1
     data = Dataset(pyarrow.parquet.read_table(job["data"], columns=["input_ids", "labels"]))
     bf16 = job["dtype"] == "bfloat16"
@@ -77,7 +76,7 @@ def make_trainer(job: dict[str, Any], wish: Wish) -> Any:
         max_length=None,
         shuffle_dataset=False,
     )
-    # Trained weights stay in float32: bfloat16 cannot represent steps of 5e-6.
+    # Keep trained weights in float32, because bfloat16 would round away updates with a learning rate of 5e-6.
     kept = torch.bfloat16 if bf16 and job["method"] == "lora" else torch.float32
     model = AutoModelForCausalLM.from_pretrained(job["model"], dtype=kept, local_files_only=True)
     tokenizer = AutoTokenizer.from_pretrained(job["model"], local_files_only=True)
@@ -96,7 +95,7 @@ def make_trainer(job: dict[str, Any], wish: Wish) -> Any:
             target_modules="all-linear", task_type="CAUSAL_LM", bias="none",
         )  # fmt: skip
     watch = Watcher(job, wish)
-    # Class attributes, because the trainer reads them in its constructor.
+    # Set `job` on the class, because the trainer's constructor already reads it.
     made = type("Trainer", (Trainer,), {"job": job})
     trainer = made(
         model=model, args=settings, train_dataset=data, processing_class=tokenizer, peft_config=lora,
@@ -104,7 +103,7 @@ def make_trainer(job: dict[str, Any], wish: Wish) -> Any:
     )  # fmt: skip
     watch.trainer = trainer
     for module in trainer.model.modules():
-        # Under autocast, peft converts each input to float32, and autocast converts it back.
+        # Under autocast, peft would convert each input to float32, and autocast would convert it back to bfloat16.
         if bf16 and hasattr(module, "cast_input_dtype_enabled"):
             module.cast_input_dtype_enabled = False
     parameters = [(p.numel(), p.requires_grad) for p in trainer.model.parameters()]
@@ -146,5 +145,5 @@ def main(path: Path) -> int:
 if __name__ == "__main__":
     status = main(Path(sys.argv[1]))
     sys.stdout.flush()
-    # The libraries' threads, and ours that waits for a line, would keep the process alive.
+    # Exit at once: threads of the libraries, and the thread that reads standard input, would keep the process alive.
     os._exit(status)
