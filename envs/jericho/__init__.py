@@ -1,4 +1,4 @@
-"""Define Jericho: interactive fiction; the 20 published games, and 20 stories of our own."""
+"""Define Jericho: interactive fiction with the 20 games of AgentBoard, and with 20 stories of ours."""
 
 from __future__ import annotations
 

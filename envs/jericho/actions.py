@@ -1,4 +1,4 @@
-"""Define the commands, the published rule that cuts a command, and the interpreter's limits."""
+"""Define the commands, and the rules that shorten a command before the interpreter gets it."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ ACTIONS: Final[Mapping[str, str]] = {
     "wait": "wait",
     "check": CHECK,
 }
-"""The most common commands of interactive fiction. A game knows many more commands, and gets any text."""
+"""Name -> template of the commands that most games know. The agent may also send any other text to a game."""
 
 MAX_WORDS: Final = 20
-"""Published rule (AgentBoard's Jericho wrapper): only the first 20 words with spaces between them are sent."""
+"""Maximum number of words in a command; AgentBoard cuts off all further words."""
 
 MAX_CHARACTERS: Final = 99
-"""Maximum length of a line: the shortest text buffer of the 20 stories (Infocom's has 100 characters, Inform's 120).
+"""Maximum length of a line that a game gets. The smallest input buffer of the 20 games has 100 characters.
 
-Frotz ignores the buffer's declared size, so a longer line would overwrite the memory after the buffer. The Z-machine
-standard (section 15, `read`) requires to cut the line.
+The Z-machine standard (section 15, `read`) says that an interpreter cuts a longer line. Frotz does not cut it, but
+overwrites the memory after the buffer, so we cut it.
 """
 
 _ONLY_LOOKS: Final = frozenset(
@@ -62,11 +62,11 @@ _ONLY_LOOKS: Final = frozenset(
     """,
     )
 )
-"""Verbs that inspect, talk, wait or control the program; they may leave the world unchanged."""
+"""Verbs that inspect, talk, wait or control the program. It is no error if such a command does not change the world."""
 
 
-def acts(command: str) -> bool:
-    """Return whether a command, by its verb, intends to change the world."""
+def should_change_world(command: str) -> bool:
+    """Return whether the command's verb is not in `_ONLY_LOOKS`, so that the command should change the world."""
     words = command.lower().split()
     return bool(words) and words[0] not in _ONLY_LOOKS
 
@@ -76,7 +76,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def published_cut(action: str) -> str:
-    """Cut the action at the first comma or period, and after 20 words."""
+    """Shorten an action as AgentBoard does: cut it at the first comma or period, and after 20 words."""
     text = action.split(",")[0].split(".")[0]
     return " ".join(text.split(" ")[:MAX_WORDS])
 
@@ -88,12 +88,12 @@ def is_check(action: str) -> bool:
 
 
 def typeable(text: str) -> str:
-    """Return a line that a person could type: one line of printable ASCII that fits into a game's buffer.
+    """Convert a text to one line of printable ASCII that fits into a game's input buffer.
 
-    A second line would be executed in later turns, and a NUL would make the interpreter read beyond its buffer.
+    The interpreter would execute a second line in a later turn, and a NUL would make it read beyond the buffer.
     """
     lines = text.splitlines() or [""]
-    line = next((line for line in lines if line.strip()), lines[0])  # in menus a space is a key
+    line = next((line for line in lines if line.strip()), lines[0])  # a blank line is a key press in a menu
     line = unicodedata.normalize("NFKD", line.translate(_TYPOGRAPHY))
     line = "".join(character for character in line if not unicodedata.combining(character))
     line = line.encode("ascii", errors="replace").decode("ascii")

@@ -1,4 +1,4 @@
-"""Play a Z-machine game by the rules of the published wrapper, with progress by subgoal phrases."""
+"""Play a game of interactive fiction by AgentBoard's rules, or by the game's own score."""
 
 from __future__ import annotations
 
@@ -7,22 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.envs.base import TextEnv, task_of
-from evalharness.envs.jericho.actions import CHECK, acts, is_check, published_cut
+from evalharness.envs.jericho.actions import CHECK, is_check, published_cut, should_change_world
 from evalharness.envs.jericho.candidates import valid_commands
 from evalharness.envs.jericho.interpreter import Interpreter
-from evalharness.envs.jericho.observation import (
-    CHECK_PREFIX,
-    clean,
-    is_refused,
-    is_understood,
-    letters,
-)
+from evalharness.envs.jericho.observation import CHECK_PREFIX, clean, is_refused, is_understood, letters
 from evalharness.envs.jericho.open.generator import RANDOM_SEED, story_of
 from evalharness.envs.jericho.tasks import UNWRAPPED, game_labels, published_story
 
 
 class LabelProgress:
-    """Counts phrases that have appeared. Each turn counts at most one phrase: the first new phrase that matches."""
+    """Progress by subgoals. A subgoal is a phrase that must appear in an observation; a turn counts at most one."""
 
     def __init__(self, subgoals: Sequence[str]) -> None:
         self._patterns = [letters(subgoal) for subgoal in subgoals]
@@ -30,7 +24,7 @@ class LabelProgress:
 
     @property
     def rate(self) -> float:
-        """Return the share of phrases that have appeared; 0 without phrases."""
+        """Return the share of the phrases that have appeared; 0 if the task has no phrases."""
         count = len(self._patterns)
         return (count - len(self._unseen)) / count if count else 0.0
 
@@ -39,7 +33,8 @@ class LabelProgress:
         return bool(self._patterns) and not self._unseen
 
     def update(self, observation: str) -> tuple[int, ...]:
-        """Count the phrase that this observation completes; return its index, or () if there is none."""
+        """Count the first new phrase that the observation contains. Return its index, or () if there is no such
+        phrase."""
         text = letters(observation)
         for index in self._unseen:
             if self._patterns[index] in text:
@@ -49,7 +44,7 @@ class LabelProgress:
 
 
 class OwnScore:
-    """A game's own score: the highest score over all restarts."""
+    """Progress by the game's own score. A restart of the game does not reduce the progress."""
 
     def __init__(self) -> None:
         self._highest, self._most = 0, 0
@@ -71,8 +66,8 @@ class OwnScore:
 class JerichoEnv(TextEnv):
     """Interactive fiction. The episode ends when every subgoal phrase has appeared, or when the game is over.
 
-    `info["solved"]`: the game says that it is won; or the subgoals are complete and the game is not lost. Most tasks
-    are only the first part of a game, and the game itself does not judge that part.
+    `info["solved"]` is true if the game says that it is won, or if all phrases have appeared and the game is not lost.
+    Most tasks are only the first part of a game, and the game says nothing when that part is solved.
     """
 
     def __init__(self, data: Path | None = None) -> None:
@@ -95,7 +90,7 @@ class JerichoEnv(TextEnv):
         self._own_score = OwnScore() if task.suite == UNWRAPPED else None
         if self._own_score is not None:
             return self._interpreter.opening, self._own_info(self._own_score, valid=True)
-        # Published rule: the label file's opening text replaces that of the game.
+        # As in AgentBoard, the opening text in the label file replaces the game's own opening text.
         self._observation = task.payload["opening"] or clean(self._interpreter.opening)
         return self._observation, self._info(valid=True)
 
@@ -109,9 +104,9 @@ class JerichoEnv(TextEnv):
         if is_check(command):
             observation = CHECK_PREFIX + ", ".join(self.valid_actions())
             return observation, 0.0, self._over, False, self._info(valid=True)
-        asked = self._game.awaits_key  # in a menu or a pause, a line is a key and not a command
-        said = self._game.send(command)
-        observation = clean(said)
+        awaited_key = self._game.awaits_key  # in a menu or a pause, the game reads only a key
+        text = self._game.send(command)
+        observation = clean(text)
         completed = self._progress.update(observation)
         self._observation = observation
         valid = is_understood(observation)
@@ -119,12 +114,14 @@ class JerichoEnv(TextEnv):
             valid=valid,
             completed=completed,
             published_valid=not is_refused(observation),
-            no_effect=valid and acts(command) and not (asked or completed or self._game.changed),
+            no_effect=valid
+            and should_change_world(command)
+            and not (awaited_key or completed or self._game.changed),
         )
         return observation, self._progress.rate - before, self._over, False, info
 
     def _own_step(self, own: OwnScore, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Play the game with its own words and score. Restart a game that ends below the maximum score."""
+        """Play a turn of the suite `unwrapped`. Restart the game if it ends below the maximum score, as TALES does."""
         before, game = own.rate, self._game
         observation = game.send(action)
         valid = is_understood(observation)
@@ -142,7 +139,7 @@ class JerichoEnv(TextEnv):
         return self.playing(self._task).goal
 
     def valid_actions(self) -> list[str]:
-        """Return the commands that change the world, one per effect, and `check`. This takes 0.1 to 3.5 s."""
+        """Return one command for each possible change of the world, and the help action. This takes 0.1 to 3.5 s."""
         if self._over:
             return []
         if self._own_score is not None:
@@ -150,14 +147,14 @@ class JerichoEnv(TextEnv):
         return sorted([*valid_commands(self._game, self._observation), CHECK])
 
     def oracle(self) -> list[str]:
-        """Return the task's own plan; for a published game return the plan in our labels."""
+        """Return the stored plan; [] in the suite `unwrapped`, for which we have no plans."""
         payload = self.playing(self._task).payload
         if self._own_score is not None:
             return []
         return list(payload["plan"] if "plan" in payload else game_labels()[payload["game"]].plan)
 
     def reference_plans(self) -> dict[str, list[str]]:
-        """Return the oracle's plan; for a published game, also Jericho's recorded solution of the whole game."""
+        """Return the oracle's plan, and for AgentBoard's suite also Jericho's recorded solution of the whole game."""
         plans = {"oracle": self.oracle()}
         if self.playing(self._task).suite == "agentboard":
             plans["walkthrough"] = list(self._game.frotz.get_walkthrough())

@@ -1,7 +1,8 @@
-"""Find valid commands: try plausible commands in a forked interpreter. A command is valid if it changes the world.
+"""Find valid commands: try many commands in a copy of the interpreter, and keep those that change the world.
 
-Jericho's own search needs a spaCy model to find the nouns of a room. Here nouns come from the object tree and from the
-words of the observation, if the game's dictionary has them and EXAMINE accepts them.
+Commands are made from verbs of the game's grammar and from nouns. Jericho itself finds nouns with a spaCy model. We
+take the names of nearby objects and the words of the observation, if the game's dictionary has them and EXAMINE accepts
+them.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from evalharness.envs.jericho.observation import clean, is_known
 
 MAX_NOUNS: Final = 14
 MAX_COMMANDS: Final = (1000, 250)
-"""Maximum number of tried commands with up to one object, and with two objects; the most common verbs come first. A
-turn takes 0.06 to 1.8 ms (measured), so a list takes half a second in most games, and 3.5 s in the slowest game."""
+"""Maximum number of tried commands with at most one object, and with two objects. Trying a command takes 0.06 to 1.8 ms
+(measured). So a list of valid commands takes half a second in most games, and 3.5 s in the slowest game."""
 
 DIRECTIONS: Final = (
     "north", "south", "east", "west", "northeast", "northwest", "southeast", "southwest",
@@ -36,7 +37,7 @@ COMMON_GRAMMAR: Final = (
     "unlock OBJ with OBJ", "lock OBJ with OBJ", "put OBJ in OBJ", "put OBJ on OBJ", "give OBJ to OBJ",
     "show OBJ to OBJ", "tie OBJ to OBJ", "attack OBJ with OBJ", "fill OBJ from OBJ", "cut OBJ with OBJ",
 )  # fmt: skip
-"""Commands for stories whose grammar Jericho does not know."""
+"""Command templates for a game whose grammar Jericho cannot read."""
 
 NOT_THINGS: Final = frozenset(
     re.findall(
@@ -55,14 +56,14 @@ _SIDE_EFFECT: Final = re.compile(r"\(taken\)|\(first taking", re.IGNORECASE)
 
 @cache
 def _verb_counts() -> dict[str, int]:
-    """Return verb -> its frequency in transcripts of human players (a file of jericho)."""
+    """Return verb -> how often human players used it, from a file of the package jericho."""
     text = resources.files("jericho").joinpath("clubfloyd_verb_counts.json").read_text(encoding="utf-8")
     return {str(verb): int(count) for verb, count in json.loads(text).items()}
 
 
 @cache
 def _whole_verb(verb: str, word_length: int) -> str:
-    """Return the most common word for a verb that the game's grammar cuts to the length of dictionary words."""
+    """Return the most frequent word that begins with `verb`, which the game's grammar shortens to `word_length`."""
     if len(verb) < word_length:
         return verb
     counts = _verb_counts()
@@ -93,7 +94,7 @@ def _nearby_names(interpreter: Interpreter) -> set[str]:
     if player is None:
         return set()
     room = player.parent
-    # If the player is on or in an object, the room is a higher ancestor. In Infocom's version 3, rooms share a parent.
+    # The player may be on or in an object, so go up to the room. In version 3, the rooms themselves have a parent.
     while interpreter.version > 3 and (node := frotz.get_object(room)) is not None and node.parent > 0:
         room = node.parent
     names: set[str] = set()
@@ -117,7 +118,8 @@ def _nearby_names(interpreter: Interpreter) -> set[str]:
 
 
 def _nouns(interpreter: Interpreter, state: Any, observation: str) -> list[str]:
-    """Return one name for each thing that EXAMINE finds: first names of the object tree, then words in observations."""
+    """Return one noun for each thing that EXAMINE accepts. Prefer names of nearby objects to other words of the
+    texts."""
     vocabulary = {word.word: word for word in interpreter.frotz.get_dictionary()}
     length = max((len(word) for word in vocabulary), default=9)
     names = sorted(_nearby_names(interpreter))
@@ -154,14 +156,14 @@ def _nouns(interpreter: Interpreter, state: Any, observation: str) -> list[str]:
 
     chosen: list[str] = []
     for answer, synonyms in answers.items():
-        # Equal answers that name the thing mean one thing with several names. A stock answer may be about any thing.
+        # Words with the same answer name one thing, unless the answer is a stock phrase: short, and without a name.
         one_thing = any(word in answer.lower() for word in synonyms) or len(answer) > 60
         chosen += sorted(synonyms, key=quality)[: 1 if one_thing else None]
     return sorted(chosen, key=quality)[:MAX_NOUNS]
 
 
 def _commands(templates: Iterable[str], nouns: list[str]) -> list[str]:
-    """Fill templates with nouns; the most common verbs come first."""
+    """Return the templates with all combinations of nouns, at most `MAX_COMMANDS`."""
     single: list[str] = []
     pairs: list[str] = []
     for template in templates:
@@ -182,7 +184,7 @@ def _commands(templates: Iterable[str], nouns: list[str]) -> list[str]:
 
 
 def valid_commands(interpreter: Interpreter, observation: str) -> list[str]:
-    """Return the commands that change the world now, one per effect, sorted. The game's state stays unchanged."""
+    """Return one command for each possible change of the world, sorted. Do not change the state of `interpreter`."""
     if interpreter.over or interpreter.awaits_key:
         return []
     trial = interpreter.fork()

@@ -1,4 +1,4 @@
-"""Compute the digest of a quest from its goal, subgoals and plan."""
+"""Compute a digest that identifies a task by its goal, subgoals and plan; equal tasks have equal digests."""
 
 from __future__ import annotations
 

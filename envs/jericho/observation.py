@@ -1,4 +1,4 @@
-"""Clean the game's text, and compare it with the phrases of subgoals."""
+"""Clean the game's texts, and find out whether the game understood a command."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _OTHERS: Final = re.compile(r"[^A-Za-z0-9\s]+")
 
 
 def clean(text: str) -> str:
-    """Clean the text by the published rule: one line, single spaces, and no message about the score."""
+    """Clean a text as AgentBoard does: one line, single spaces, and no message about the score."""
     return _SCORE.sub("", _SPACES.sub(" ", text.replace("\n", " ")))
 
 
 def letters(text: str) -> str:
-    """Return only letters, digits and white space; the published rule compares these."""
+    """Remove all characters except letters, digits and white space; AgentBoard compares texts in this form."""
     return _OTHERS.sub("", text)
 
 
 def is_refused(observation: str) -> bool:
-    """Return whether the text has the published phrase for an unknown command. Only the game 905 prints this phrase."""
+    """Return whether AgentBoard counts the action as not valid: the text contains `[!`. Only the game 905 prints it."""
     return "[!" in observation
 
 
@@ -39,24 +39,25 @@ _NOT_UNDERSTOOD: Final = re.compile(
 
 _OWN_WORDS: Final = re.compile(
     r"^\W*(Which|What|Who) [\w ]+ do you (mean|want)"  # Infocom: "Which wall do you mean, the north wall or ...?"
-    r"|Please answer yes or n"  # a question needs an answer (905, afflicted)
+    r"|Please answer yes or n"  # the game has asked a question (905, afflicted)
     r"|not a trick you know"  # snacktime
     r"|\"Huh\?\" The wolf|\"That's nice\.\" Mary |care to rephrase that|I don't know that one\. Please try"  # loose
     r"|slightest idea what you're referring to|Whatever are you talking about|Please give one of the answers above"
-    r"|^(\w+) \2 \.\.\. *$",  # zork1: the loud room repeats the last word
+    r"|^(\w+) \2 \.\.\. *$",  # zork1: the Loud Room repeats the player's last word
     re.IGNORECASE,
 )
-"""Messages of single games about unknown words. We found them by typing an unknown word at every turn of every plan."""
+"""Messages of single games about unknown words. To find them, we sent an unknown word at every turn of every plan."""
 
 
 def is_known(observation: str) -> bool:
-    """Return whether the answer is not a stock message of the Inform and Infocom parsers about unknown words.
+    """Return whether the game's parser knows all words of the command, by the messages of Inform and Infocom parsers.
 
-    It decides on the nouns in lists of valid actions. So a change here would change these lists and the floors.
+    This function decides which nouns are in the lists of valid actions. So a change would change these lists, and the
+    stored scores of the random policy.
     """
     return _NOT_UNDERSTOOD.search(observation) is None
 
 
 def is_understood(observation: str) -> bool:
-    """Return whether the game's parser understood the command; `is_refused` misses most commands that it did not."""
+    """Return whether the game understood the command. AgentBoard's `is_refused` misses most misunderstood commands."""
     return is_known(observation) and _OWN_WORDS.search(observation) is None

@@ -1,4 +1,4 @@
-"""Define Jericho's perturbations. Each game has its own grammar, so only the listed verbs can be reworded."""
+"""Define Jericho's perturbations. They change only the commands in `ACTIONS`; a game knows many other commands."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ WORDING = Wording(
     },
     listing=CHECK_PREFIX,
     also={"check": r".*check.*action.*|.*action.*check.*"},
-    unread_from=r"[,.]",  # the published cut
+    unread_from=r"[,.]",  # AgentBoard cuts a command here
 )

@@ -1,4 +1,4 @@
-"""Load the tasks. The user's data has the goals and openings of the published games; some subgoals are ours."""
+"""Load the tasks of all suites. We wrote the subgoals of the games for which AgentBoard published no subgoals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evalharness.envs.base import Difficulty, InvalidTaskError, LabelSource, Mis
 from evalharness.envs.published import folder_of, label_rows
 
 UNWRAPPED: Final = "unwrapped"
-"""Suite of the published games in their own words and with their own score, as TALES plays them."""
+"""Suite of AgentBoard's games without AgentBoard's rules: the game's own score measures progress, as in TALES."""
 FOLDER: Final = "agentboard/jericho"
 GOALS: Final = "partial_labels.jsonl"
 OFFICIAL: Final = "test.jsonl"
@@ -28,7 +28,7 @@ GAMES: Final = (
     "snacktime", "zenon", "zork1", "zork2", "zork3", "detective", "night", "pentari", "weapon", "huntdark",
     "loose",
 )  # fmt: skip
-"""The published games in the published order, the order of rows in the official label file."""
+"""AgentBoard's games, in the order of the rows in its label file."""
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
@@ -44,7 +44,7 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
 
 @cache
 def _stories() -> dict[str, tuple[str, str]]:
-    """Return game -> (path of the story in the data folder, SHA-256 of the version that the labels are for)."""
+    """Return game -> (path of its story file in the data folder, SHA-256 of the story file that the labels fit)."""
     table = json.loads(Path(__file__).with_name("published.json").read_text(encoding="utf-8"))
     return {
         Path(name).stem: (f"{FOLDER}/{name}", digest)
@@ -58,7 +58,7 @@ def _rows(folder: Path, name: str) -> list[dict[str, Any]]:
 
 
 def _texts(path: Path) -> dict[str, dict[str, Any]]:
-    """Return goal and opening of each game from AgentBoard's source code, if it was imported."""
+    """Return the goal and the opening text of each game, which the import reads from AgentBoard's source code."""
     if not path.is_file():
         return {}
     try:
@@ -75,8 +75,8 @@ def _texts(path: Path) -> dict[str, dict[str, Any]]:
 def _load_published(data: Path | None) -> list[Task]:
     """Return all tasks in the published order.
 
-    Goals and opening texts come from the file that lists them by game, so that `huntdark` has them, too. AgentBoard
-    looks for the wrong name `darkhunt`, and plays the game with "Not written yet." as goal and opening.
+    The task of the game `huntdark` differs from AgentBoard. There, a wrong name (`darkhunt`) in the code has the effect
+    that its goal and its opening text are "Not written yet.". We use the texts that were written for the game.
     """
     folder = folder_of(data, "jericho", "Jericho")
     written = {row["game"]: row for row in _rows(folder, GOALS)}
@@ -122,7 +122,7 @@ def _make_unwrapped(index: int, game: str) -> Task:
         family="jericho",
         suite=UNWRAPPED,
         index=index,
-        goal="",  # the game itself states its goal and keeps the score
+        goal="",  # the game itself tells the player its goal
         difficulty="hard",
         kind=game,
         labels="simulator",
@@ -132,7 +132,7 @@ def _make_unwrapped(index: int, game: str) -> Task:
 
 
 def published_story(task: Task, data: Path | None) -> Path:
-    """Return the story file, if it has the hash of the version that the labels are for."""
+    """Return the game's story file. Raise InvalidTaskError if it is not the version that the labels fit."""
     if data is None:
         raise MissingDataError("the published Jericho games need the benchmark's data")
     path = data / str(task.payload["story"])
@@ -147,17 +147,17 @@ def published_story(task: Task, data: Path | None) -> Path:
 
 @dataclass(frozen=True)
 class GameLabels:
-    """Our annotation of one published game (labels.yaml)."""
+    """The subgoals and the plan that we wrote for a published game (in labels.yaml)."""
 
     subgoals: tuple[str, ...]
-    """Phrases of game text in the order of the plan; empty if official ones exist."""
+    """Phrases that the game prints, in the order of the plan; empty if AgentBoard published subgoals for the game."""
     plan: tuple[str, ...]
-    """Commands from the start that complete all subgoals."""
+    """Commands that complete all subgoals from the start of the game."""
 
 
 @cache
 def game_labels() -> Mapping[str, GameLabels]:
-    """Return the labels by the game's name."""
+    """Return name of a game -> our labels."""
     text = Path(__file__).with_name("labels.yaml").read_text(encoding="utf-8")
     return {
         str(game): GameLabels(

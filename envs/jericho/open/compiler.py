@@ -15,7 +15,7 @@ from evalharness.envs.base import InvalidTaskError
 
 VARIABLE: Final = "EVALHARNESS_INFORM6_LIBRARY"
 _DEBIAN: Final = Path("/usr/share/inform6/library")
-"""Library folder of the package `inform6-library` in Debian and Ubuntu."""
+"""Folder of the package `inform6-library` in Debian and Ubuntu."""
 RELEASE: Final = "6.12.6"
 _SHA256: Final = {
     "english.h": "cb7d7b7e60af5d50393a1b969c9cf1bfc005f09322e8d8f5fa7fb9fc7755fd0f",
@@ -25,11 +25,11 @@ _SHA256: Final = {
     "verblib.h": "04a0033fc8ad8aa501740770b758b52684d46acb9f144149cfb174fc579b0ff4",
     "version.h": "8837af306e3e48cbb0fc7e22b0971f772a05bb67c1a42913821acc12452b414a",
 }
-"""File of the library -> SHA-256. Another release compiles to other bytes, so a suite seed would give another suite."""
+"""File of the library -> SHA-256. With another release, the same suite seed would give other story files."""
 
 
 def find_library() -> Path:
-    """Return the library's folder after checking the hashes of its files. Raise InvalidTaskError with the fix."""
+    """Return the library's folder. Raise InvalidTaskError, which says what to install, if a file has another hash."""
     named = os.environ.get(VARIABLE)
     folder = Path(named).expanduser() if named else _DEBIAN
     how = (
@@ -54,7 +54,7 @@ _BUNDLED: Final = "thirdparty/inform7-6M62/share/inform7/Compilers/inform6"
 
 
 def find_compiler() -> Path:
-    """Return textworld's compiler, or else one on the path. Raise InvalidTaskError if there is none."""
+    """Return the compiler in the package textworld, or else on the PATH. Raise InvalidTaskError if neither exists."""
     spec = find_spec("textworld")
     for folder in spec.submodule_search_locations or () if spec else ():
         if (path := Path(folder) / _BUNDLED).is_file():
@@ -69,7 +69,8 @@ def find_compiler() -> Path:
 
 
 def compile_story(source: str) -> bytes:
-    """Compile a version 5 story. Equal sources give equal bytes, because common.h sets release and serial number."""
+    """Compile a story for version 5 of the Z-machine. Equal sources give equal bytes: common.h sets the serial
+    number."""
     with tempfile.TemporaryDirectory(prefix="evalharness-story-") as folder:
         written, story = Path(folder) / "story.inf", Path(folder) / "story.z5"
         written.write_text(source, encoding="ascii")

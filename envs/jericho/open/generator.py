@@ -1,9 +1,8 @@
-"""Generate the open suite: for seed 0, ten hand-written stories and ten quests; for every other seed, 20 quests.
+"""Generate the open suite: ten hand-written stories and ten generated quests for seed 0, and 20 quests for other seeds.
 
-The hand-written stories do not depend on a seed, so only the suite of seed 0 has them.
-
-`python -m evalharness.envs.jericho.open.generator` compiles every shipped story and writes the quests of seed 0.
-Maintainers must run it after a change of a story, the quest generator or its themes; otherwise a test fails.
+The story files of seed 0 are part of the package. `python -m evalharness.envs.jericho.open.generator` writes them
+again. Maintainers must run this program after a change of a story, of the quest generator or of its themes; otherwise a
+test fails.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from evalharness.envs.jericho.open.quest_source import quest_source
 from evalharness.envs.jericho.open.quests import quests_of
 
 RANDOM_SEED: Final = 1
-"""Seed of the interpreter for our stories; otherwise it would use the clock."""
+"""Seed of the interpreter's random numbers in our stories. Without a seed, episodes could not be repeated."""
 HARD_BITS: Final = 50.0
-"""A task is hard from this many bits of search (`evalharness.envs.difficulty`). The choices of a turn are the things in
-the story, because finding the valid commands would take half a second per turn."""
+"""A task is hard if `search_bits` of its plan is at least this value. Every turn counts the things in the story as
+choices, because counting the valid commands would take half a second per turn."""
 
 
 def generate(suite_seed: int) -> Iterator[Task]:
-    """Yield all tasks in order. The compiled stories of seed 0 are part of the package."""
+    """Yield all tasks in order. Raise InvalidTaskError for a seed other than 0 if no Inform 6 compiler is installed."""
     written: dict[str, Any] = {}
     if suite_seed == FROZEN_SEED:
         written = yaml.safe_load((STORIES / "open.yaml").read_text(encoding="utf-8"))
@@ -61,7 +60,7 @@ def _source(name: str) -> str:
     return (STORIES / f"{name}.inf").read_text(encoding="ascii")
 
 
-def things(source: str) -> int:
+def count_things(source: str) -> int:
     """Return the number of named things in a story, without rooms and passages."""
     return len(re.findall(r"\bname\s+'", source))
 
@@ -86,7 +85,7 @@ def _task(
         suite="open",
         index=index,
         goal=goal,
-        difficulty=difficulty(search_bits([things(source)] * len(plan)), HARD_BITS),
+        difficulty=difficulty(search_bits([count_things(source)] * len(plan)), HARD_BITS),
         kind=kind,
         labels="ours",
         subgoals=tuple(subgoals),
@@ -95,7 +94,7 @@ def _task(
 
 
 def story_of(task: Task) -> Path:
-    """Return the story file of an open task. If its quest has a seed other than 0, compile the file first."""
+    """Return the story file of an open task. If the suite seed is not 0, compile the story first."""
     if "quest" in task.payload:
         seed, number = map(int, task.payload["quest"])
         quest = quests_of(seed)[number]
@@ -112,7 +111,7 @@ def story_of(task: Task) -> Path:
 
 @cache
 def _compile(seed: int, number: int) -> Path:
-    """Compile a quest to the user's cache and return its path. Rename the file, as two workers may compile at once."""
+    """Compile a quest into the user's cache folder, unless it is there already. Return the path of the story file."""
     story = compile_story(quest_source(quests_of(seed)[number]))
     folder = cache_folder() / "stories"
     folder.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ _PROPERTY: Final = {"north": "n_to", "east": "e_to", "south": "s_to", "west": "w
 
 
 def _names(name: str) -> str:
-    """Return the dictionary words of an object: every word of its name. In Inform, ^ is an apostrophe."""
+    """Write every word of an object's name as an Inform dictionary word. Inform writes an apostrophe as ^."""
     return " ".join("'" + word.replace("'", "^") + "'" for word in re.findall(r"[a-z']+", name.lower()))
 
 
@@ -38,7 +38,7 @@ def quest_source(quest: Quest) -> str:
     for number in range(len(quest.rooms)):
         parts.append(_room(quest, words, number))
         parts += [_item(quest, words, item) for item in quest.items.values() if item.room == number]
-        parts += [_keeper(words, passage) for passage in quest.passages if passage.room == number]
+        parts += [_obstacle(words, passage) for passage in quest.passages if passage.room == number]
     parts += [_door(words, passage) for passage in quest.passages if passage.gate == "door"]
     parts.append(f"[ Initialise; print {_text('^^' + words['intro'] + '^')}; return Begin(Room0); ];")
     parts.append('Include "words.h";')
@@ -97,8 +97,8 @@ def _room(quest: Quest, words: Theme, number: int) -> str:
     return "\n".join(lines)
 
 
-def _keeper(words: Theme, passage: Passage) -> str:
-    """Return the source of the obstacle in the room before a gate."""
+def _obstacle(words: Theme, passage: Passage) -> str:
+    """Write the Inform object that closes a gate: a barrier or a guard. Doors and darkness need no such object."""
     if passage.gate == "lever":
         barrier = words["barrier"]
         return (

@@ -1,7 +1,7 @@
-"""Generate stories in which the player must bring a treasure behind obstacles back to the first room.
+"""Generate quests: stories in which the player must find a treasure behind obstacles, and bring it to the first room.
 
-`quests_of(seed)` places rooms, obstacles and hiding places from themes, and finds the plans. The same seed gives the
-same quests on every machine. `quest_source` writes a quest as Inform 6 source.
+`quests_of(seed)` draws the map, the obstacles and the places of things, and computes a plan. Names and texts come from
+a theme in `themes.yaml`. The same seed gives the same quests on every machine.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ OPPOSITE: Final = {"north": "south", "south": "north", "east": "west", "west": "
 NEEDS: Final[Mapping[Gate, str]] = {"door": "key", "dark": "light", "lever": "lever", "guard": "gift"}
 MAX_PLAN: Final = 28
 FROZEN_THEMES: Final = 5
-"""Number of themes in suite seed 0, which also has ten hand-written stories; other seeds use all themes."""
+"""Number of themes for suite seed 0. Each theme gives two quests, and this suite also has ten hand-written stories."""
 MOST_DRAFTS: Final = 1_000
-"""Maximum number of drawn layouts for one quest. About every second layout is accepted."""
+"""Maximum number of random maps that are tried for one quest. About every second map is accepted."""
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Room:
 
 @dataclass(frozen=True)
 class Passage:
-    """The way into a region; a gate closes it."""
+    """The passage from a room into the next region of the map. A gate closes it until the player opens the gate."""
 
     gate: Gate
     room: int
@@ -57,18 +57,18 @@ class Passage:
 @dataclass(frozen=True)
 class Item:
     what: str
-    """Kind of item in the theme: key, light, gift, lever or treasure."""
+    """Kind of item, which is its name in the theme: key, light, gift, lever or treasure."""
     room: int
     place: Place
     hiding: int = 0
-    """Index of the theme's hiding place, if the item is hidden."""
+    """Index in the theme's hiding places, if the item is hidden."""
 
 
 @dataclass(frozen=True)
 class Quest:
     theme: str
     words: Theme
-    """Words of the theme, with one alternative of each choice."""
+    """Names and texts of the theme, after a choice among alternatives."""
     rooms: tuple[Room, ...]
     passages: tuple[Passage, ...]
     items: Mapping[str, Item]
@@ -78,7 +78,7 @@ class Quest:
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """Return the quest without names: map, gates, and places of things."""
+        """Return the map, the gates and the places of things, without names; quests may not differ only in names."""
         return (
             tuple((room.region, tuple(sorted(room.exits.items()))) for room in self.rooms),
             self.passages,
@@ -96,8 +96,8 @@ def themes() -> Mapping[str, Theme]:
 def quests_of(seed: int) -> tuple[Quest, ...]:
     """Return the quests of a suite seed: for each theme, one quest with two gates and one with three gates.
 
-    No two quests have the same goal or shape, except that suite seed 0 has the goal of each theme twice. Other seeds
-    have no goal or shape of seed 0. Raise SuiteExhaustedError if there are not enough quests.
+    All quests have different goals and shapes, and a seed other than 0 has no goal or shape of seed 0. One exception:
+    the two quests of a theme in suite seed 0 have the same goal. Raise SuiteExhaustedError if no new quest is found.
     """
     names = list(themes())
     before: tuple[Quest, ...] = ()
@@ -128,7 +128,7 @@ def quests_of(seed: int) -> tuple[Quest, ...]:
 
 
 def words_of(theme: str, random: Random | None) -> Theme:
-    """Return a theme with one alternative of each choice; without `random`, the first alternative."""
+    """Return the theme's names and texts. Choose among alternatives with `random`; None: take the first of each."""
     words = dict(themes()[theme])
     for key in ("intro", "altar"):
         words[key] = random.choice(words[key]) if random else words[key][0]
@@ -162,7 +162,7 @@ def _draw(random: Random, theme: str, words: Theme, gates: int) -> Quest | None:
         # Put at least one room behind each gate, and the other rooms at random.
         region = min(number, gates) if number <= gates else random.randrange(gates + 1)
         first = region > len(passages)
-        # Regions are a chain, so that the player must pass every gate.
+        # The next region begins beyond the previous one, so that the player must pass every gate.
         among = [i for i, room in enumerate(rooms) if room.region == (region - 1 if first else region)]
         free = free_sides(rooms, among)
         if not free:
@@ -177,7 +177,7 @@ def _draw(random: Random, theme: str, words: Theme, gates: int) -> Quest | None:
 
 
 def free_sides(rooms: Sequence[Room], among: Iterable[int]) -> list[tuple[int, str]]:
-    """Return pairs (number of a room, free direction)."""
+    """Return pairs (room, direction) such that a new room fits in this direction of the room."""
     spots = {room.spot for room in rooms}
     return [(i, d) for i in among for d in DIRECTIONS if _neighbour(rooms[i], d) not in spots]
 
@@ -194,12 +194,13 @@ def _neighbour(room: Room, direction: str) -> tuple[int, int]:
 
 
 def _place_items(random: Random, rooms: list[Room], passages: list[Passage]) -> dict[str, Item]:
-    """Put the key of each gate before the gate, and the treasure behind the last gate. Use each hiding place once."""
+    """Place the item that opens each gate before this gate, and the treasure behind the last gate."""
     places: list[Place] = ["floor", "box", "hidden", "hidden"]
     hidings = random.sample(range(3), 3)
     items = {}
     for number, what in enumerate([*(NEEDS[passage.gate] for passage in passages), "treasure"]):
-        # Put no item into a dark room, because the player sees nothing there.
+        # These are the rooms that the player can reach before gate `number`. The room behind a dark gate is among
+        # them only if the player already has the light.
         region = [i for i, room in enumerate(rooms) if room.region <= number]
         if what == "treasure":
             region = [i for i, room in enumerate(rooms) if room.region == len(passages)]
@@ -213,7 +214,7 @@ def _place_items(random: Random, rooms: list[Room], passages: list[Passage]) -> 
 
 
 def _path(rooms: list[Room], closed: set[tuple[int, int]], start: int, goal: int) -> list[str]:
-    """Return the directions of the shortest way through open passages."""
+    """Return the directions of the shortest path. `closed`: pairs of rooms between which a gate is closed."""
     queue = deque([(start, list[str]())])
     seen = {start}
     while queue:
@@ -230,7 +231,7 @@ def _path(rooms: list[Room], closed: set[tuple[int, int]], start: int, goal: int
 def _solve(
     words: Theme, rooms: list[Room], passages: list[Passage], items: Mapping[str, Item]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return (subgoals, plan): fetch what the next gate needs, open the gate, and finally bring the treasure home."""
+    """Return (subgoals, plan). The plan opens gate by gate, each with its item, and then fetches the treasure."""
     plan: list[str] = []
     subgoals: list[str] = []
     closed = {(p.room, p.beyond) for p in passages} | {(p.beyond, p.room) for p in passages}
