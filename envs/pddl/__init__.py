@@ -1,4 +1,4 @@
-"""Define the PDDL planning worlds: gripper, blockworld, barman, tyreworld."""
+"""Define the four planning domains of AgentBoard: gripper, blockworld, barman and tyreworld."""
 
 from __future__ import annotations
 

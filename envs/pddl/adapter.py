@@ -1,4 +1,4 @@
-"""Play PDDL worlds in words, with AgentBoard's rules and our grounded engine."""
+"""Play PDDL problems as text, by AgentBoard's rules."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.envs.base import InvalidTaskError, Task, TextEnv, task_of
-from evalharness.envs.pddl.actions import CHECK, LISTED, LOOK, question, resolve
+from evalharness.envs.pddl.actions import CHECK, LISTED, LOOK, find_help_action, resolve
 from evalharness.envs.pddl.engine import GroundedProblem
 from evalharness.envs.pddl.problem import DOMAINS, goal_text
 from evalharness.envs.pddl.syntax import parse_domain, parse_problem
@@ -21,17 +21,15 @@ NO_EFFECT = (
     "actions. You can also check valid actions."
 )
 NEWS_ONLY = frozenset({"barman", "tyreworld"})
-"""Domains in which an observation after an action has only the new facts instead of the whole state."""
+"""Domains in which the observation after an action lists only the facts that have become true, not the whole state."""
 
 
 Engine = Callable[[str, str], GroundedProblem]
 
 
 class PddlTextEnv(TextEnv):
-    """Gripper, blockworld, barman and tyreworld.
-
-    The progress rate is the largest share of the goal's atoms true after any effective action so far
-    (AgentBoard); the first state is not scored.
+    """A PDDL problem as text. By AgentBoard's rule, the progress rate is the largest share of the goal's atoms that
+    were true after any action so far. The first state does not count.
 
     >>> env = PddlTextEnv()
     >>> observation, info = env.reset(options={"task": task})
@@ -40,7 +38,8 @@ class PddlTextEnv(TextEnv):
     """
 
     def __init__(self, data: Path | None = None, *, engine: Engine | None = None) -> None:
-        """`engine`: (domain, problem) -> engine. The default is our engine; `stock` defines that of pddlgym."""
+        """`engine`: function (domain text, problem text) -> simulator, by default ours; `stock` has one with
+        pddlgym."""
         super().__init__(data=data)
         self._engine = engine or _ground
         self._world: GroundedProblem | None = None
@@ -54,9 +53,9 @@ class PddlTextEnv(TextEnv):
         self._world, self._current = world, task
         self._kind = task.kind
         self._news_only = task.kind in NEWS_ONLY
-        # Sort once by sentence, so that printing a state needs no sorting.
+        # Sort the sentences of all atoms once, because every observation prints the true atoms in this order.
         self._sentences = sorted((atom_text(atom).capitalize(), bit) for atom, bit in world.bit.items())
-        # Number subgoals in the order of their texts, as in Task.subgoals.
+        # Sort the subgoals by their texts, because the indices in `completed` must fit `Task.subgoals`.
         self._subgoals = [
             bit for _, bit in sorted(zip(map(atom_text, world.goal_atoms), world.goal_bits, strict=True))
         ]
@@ -67,10 +66,10 @@ class PddlTextEnv(TextEnv):
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         world = self.playing(self._world)
-        asked = question(action)
-        if asked == CHECK:
+        help_action = find_help_action(action)
+        if help_action == CHECK:
             return self._stay(LISTED + ", ".join(self._listing()), valid=True)
-        if asked == LOOK:
+        if help_action == LOOK:
             return self._stay(self._describe(self._state), valid=True)
         parsed = resolve(action, world, self._state)
         if parsed is None:
@@ -95,11 +94,11 @@ class PddlTextEnv(TextEnv):
 
     @property
     def facts(self) -> list[tuple[str, ...]]:
-        """Return the state: every true atom as (predicate, argument, ...)."""
+        """Return every atom that is true in the current state."""
         return [atom for atom, bit in self.playing(self._world).bit.items() if self._state & bit]
 
     def valid_actions(self) -> list[str]:
-        """Return the valid actions in the published sentences without trailing spaces, sorted."""
+        """Return the valid actions in AgentBoard's sentences, without trailing spaces, sorted."""
         return sorted(text.strip() for text in self._listing())
 
     def oracle(self) -> list[str]:
@@ -135,14 +134,15 @@ class PddlTextEnv(TextEnv):
         return " ".join(sentence for sentence, bit in self._sentences if atoms & bit)
 
     def _listing(self) -> list[str]:
-        """Return the applicable actions in words, sorted, then the help actions. (The published order is random.)"""
+        """Return the applicable actions as sorted sentences (AgentBoard's order is random), then the help actions."""
         actions = sorted(map(action_text, self.playing(self._world).applicable(self._state)))
         return [*actions, CHECK, LOOK] if self._news_only else [*actions, CHECK]
 
 
 @lru_cache(maxsize=32)
 def _ground(domain_text: str, problem_text: str) -> GroundedProblem:
-    """Ground a problem. The result is cached, because grounding takes 1 to 18 ms, and a task may have many samples."""
+    """Make the simulator of a problem. It is cached, because this takes 1 to 18 ms, and a task may have many
+    samples."""
     domain = parse_domain(domain_text)
     return GroundedProblem(domain, parse_problem(problem_text, domain))
 

@@ -1,4 +1,4 @@
-"""Simulate a grounded STRIPS world: a state is an integer with one bit per atom; a step is two bit operations."""
+"""Simulate a STRIPS problem. A state is an integer with one bit for each atom, so that an action is two operations."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class GroundAction(NamedTuple):
 
 
 class GroundedProblem:
-    """A grounded problem. It is immutable: methods get a state and return a state.
+    """A problem with all possible actions. It is immutable: its methods get a state and return a state.
 
-    It has only the atoms and actions that are reachable if deletions are ignored; others can never occur. As in
-    pddlgym, all arguments of an action are different objects, and deletions come before additions.
+    Atoms and actions that cannot be reached even without deletions are left out. As in pddlgym, the arguments of an
+    action are different objects, and an atom that an action both deletes and adds becomes true.
 
     >>> world = GroundedProblem(domain, problem)
     >>> [str(action) for action in world.applicable(world.initial)]
@@ -43,13 +43,13 @@ class GroundedProblem:
         self.arity = {operator.name: len(operator.parameters) for operator in domain.operators}
         reached, reachable = _reach(domain, self.objects, problem.initial)
         self.atoms: tuple[Atom, ...] = tuple(sorted(reached | set(problem.goal)))
-        """Every atom that can become true, and the atoms of the goal; an atom's position is its bit."""
+        """Every atom that can become true, and the atoms of the goal. The index of an atom is the number of its bit."""
         self.bit: dict[Atom, int] = {atom: 1 << position for position, atom in enumerate(self.atoms)}
         self.initial = self.encode(problem.initial)
         self.goal_bits: tuple[int, ...] = tuple(self.bit[atom] for atom in problem.goal)
         self.goal = self.encode(problem.goal)
         self.goal_atoms = problem.goal
-        # An atom that can never be true has no bit, so skip its deletion.
+        # Leave out deletions of atoms that can never become true, because such atoms have no bit.
         self.actions: tuple[GroundAction, ...] = tuple(
             GroundAction(
                 name, arguments, self.encode(needs), self.encode(adds), self.encode(reached & set(deletes))
@@ -79,7 +79,7 @@ class GroundedProblem:
         return any(state & needs == needs for needs in self._needs_of[name])
 
     def find(self, name: str, arguments: tuple[str, ...]) -> GroundAction | None:
-        """Return the ground action, or None if it can never be carried out."""
+        """Return the action with these arguments; None if no state allows it."""
         return self._index.get((name, arguments))
 
     def allows(self, state: int, action: GroundAction) -> bool:
@@ -102,7 +102,7 @@ _Candidate = tuple[str, tuple[str, ...], tuple[Atom, ...], tuple[Atom, ...], tup
 def _reach(
     domain: Domain, objects: Mapping[str, str], initial: frozenset[Atom]
 ) -> tuple[set[Atom], list[_Candidate]]:
-    """Return the atoms and ground actions that are reachable from `initial` if no atom is ever deleted."""
+    """Return the atoms that can become true from `initial`, and the possible actions, if no action deletes an atom."""
     fluents = {atom[0] for operator in domain.operators for atom in (*operator.add, *operator.delete)}
     waiting: list[_Candidate] = []
     for operator in domain.operators:
@@ -135,8 +135,8 @@ def _groundings(
     initial: frozenset[Atom],
     fluents: set[str],
 ) -> Iterator[_Candidate]:
-    """Yield the argument lists that have correct types, different objects, and true static preconditions."""
-    # A binding is a tuple of the constants and the parameters' values; atoms refer to its positions.
+    """Yield the actions whose arguments have the right types, are different, and fulfil all static preconditions."""
+    # A binding is a tuple: first the constants, then a value for each parameter. Atoms name its positions.
     fixed = tuple(domain.constants)
     first = len(fixed)
     names = [*fixed, *(variable for variable, _ in operator.parameters)]

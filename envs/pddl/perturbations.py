@@ -1,4 +1,4 @@
-"""Define the perturbations of the PDDL worlds. Names already have no space before their number."""
+"""Define the perturbations of the PDDL domains. None of them joins names and numbers: `ball1` already has no space."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PROSE = {
     "Loosening": ("loosen", "Slackening"),
     "Inflating": ("inflate", "Pumping up"),
 }
-"""Text of the prompt -> (action in this text, the text with synonyms of the verbs)."""
+"""Text in the prompt -> (action that this text is about, the text with a synonym of the verb)."""
 
 WORDING = Wording(
     perturbations={
@@ -64,7 +64,7 @@ WORDING = Wording(
     },
     mentions={old: action for old, (action, _) in _PROSE.items()},
     listing="Valid actions are: ",
-    # The published environment accepts any text with the action's name among its words.
+    # AgentBoard accepts every text that has the name of the action among its words.
     also={
         **{name: rf"(?:.*(?<![\w-]))?{name}(?![\w-]).*" for name in SENTENCES},
         "check": r".*check.*",

@@ -1,4 +1,4 @@
-"""Make a task from a problem, for both suites."""
+"""Make a task from the texts of a PDDL domain and a PDDL problem."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from evalharness.envs.pddl.wording import atom_text
 from evalharness.envs.pddl_text import PddlError
 
 DOMAINS = {"gripper": 20, "blockworld": 10, "barman": 20, "tyreworld": 10}
-"""Domain -> number of problems, in the order of both suites."""
+"""Domain -> number of its problems in each suite. Both suites have the domains in this order."""
 
 
 def domain_text(kind: str) -> str:
-    """Return our own domain file, which has exactly the behaviour of the published file."""
+    """Return the PDDL domain that we wrote; its actions have the same preconditions and effects as AgentBoard's."""
     return (
         resources.files("evalharness.envs.pddl")
         .joinpath("domains", f"{kind}.pddl")
@@ -26,7 +26,7 @@ def domain_text(kind: str) -> str:
 def make_task(
     suite: Suite, index: int, kind: str, difficulty: Any, domain_text: str, problem_text: str, **extra: Any
 ) -> Task:
-    """Return a task that contains the PDDL text, so that playing it needs no file."""
+    """Return a task with the texts of domain and problem in its payload, so that no file is needed to play it."""
     problem = parse_problem(problem_text, parse_domain(domain_text))
     if not problem.goal:
         raise PddlError("the goal is empty")

@@ -1,6 +1,6 @@
-"""Play the problems with pddlgym (`--engine stock`), with the interface of our engine.
+"""Play the problems with pddlgym (`--engine stock`), behind the interface of our own simulator.
 
-States are encoded as in our engine, to print them. pddlgym decides on actions, effects and the goal.
+pddlgym decides about actions, effects and the goal. Our simulator only encodes pddlgym's states, to print them.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class PddlgymProblem(GroundedProblem):
         self._states: dict[int, Any] = {}
         self._objects = {entity.name: entity for entity in first.objects}
         self._predicates = {predicate.name: predicate for predicate in self._env.action_space.predicates}
-        self.initial = self._keep(first)
+        self.initial = self._store(first)
         self.applicable = lru_cache(maxsize=4)(self._applicable)  # type: ignore[method-assign]
 
-    def _keep(self, state: Any) -> int:
-        """Store pddlgym's own state, and return its key: the bits of the state."""
+    def _store(self, state: Any) -> int:
+        """Store a state of pddlgym, and return the integer that stands for this state in our simulator."""
         bits = self.encode(
             (literal.predicate.name, *(entity.name for entity in literal.variables))
             for literal in state.literals
@@ -77,7 +77,7 @@ class PddlgymProblem(GroundedProblem):
         self._env.set_state(self._states[state])
         literal = self._predicates[action.name](*(self._objects[name] for name in action.arguments))
         after, *_ = self._env.step(literal)
-        return self._keep(after)
+        return self._store(after)
 
     def solved(self, state: int) -> bool:
         return bool(self._env._is_goal_reached(self._states[state]))

@@ -1,8 +1,8 @@
-"""Read PDDL text: STRIPS with types and constants. The four domains use no other features.
+"""Parse PDDL text with the features that the four domains use: STRIPS, types and constants. Raise PddlError for others.
 
-We do not use the `pddl` package: it refuses the published tyreworld domain (which uses types without `:typing`), and it
-needs 70 to 250 ms per domain file instead of 0.1 to 0.5 ms. We do not use pddlgym: it requires pillow below 10, which
-supports Python only up to 3.11. Any feature beyond STRIPS raises an error here.
+We do not use the package `pddl`: it refuses AgentBoard's tyreworld domain, which uses types without `:typing`, and it
+needs 70 to 250 ms per domain instead of 0.1 to 0.5 ms. We do not use pddlgym: it requires pillow below 10, which
+supports Python only up to 3.11.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Operator:
 
     name: str
     parameters: tuple[tuple[str, str], ...]
-    """(variable, type) in the order of the file."""
+    """(variable, type) of each parameter, in the order of the text."""
     precondition: tuple[Atom, ...]
     add: tuple[Atom, ...]
     delete: tuple[Atom, ...]
@@ -64,10 +64,10 @@ class Problem:
     name: str
     domain: str
     objects: dict[str, str]
-    """Object -> type, without the domain's constants, unless the problem's file repeats them."""
+    """Object -> type. The domain's constants are missing, unless the text of the problem lists them, too."""
     initial: frozenset[Atom]
     goal: tuple[Atom, ...]
-    """Conjunction of atoms, in the order of the file."""
+    """The atoms that must be true, in the order of the text."""
 
 
 @lru_cache(maxsize=64)

@@ -1,4 +1,4 @@
-"""Load the tasks of both suites."""
+"""Load the tasks of AgentBoard's suite and of the open suite."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _load_published(data: Path | None) -> list[Task]:
     tasks: list[Task] = []
     for kind in DOMAINS:
         domain_text = _read(folder / f"{kind}.pddl")
-        # The published order is the lexicographic order of file names: problem1, problem10, problem2, ...
+        # AgentBoard's order is the alphabetical order of file names: problem1, problem10, problem2, ...
         for file in sorted((folder / kind).glob("*.pddl"), key=lambda path: path.name):
             index = len(tasks)
             if index >= len(rows) or rows[index]["additional_info"]["subtask"] != kind:

@@ -1,8 +1,8 @@
-"""Write atoms and actions as sentences.
+"""Write atoms and actions as sentences, with AgentBoard's templates.
 
-They are AgentBoard's sentences for the four domains. Their errors are kept, because published results depend on them:
-`holding` of barman prints the hand, `used` prints a pouring, a carried ball "is carrying" its gripper, and four
-predicates without a sentence are printed as words ("handempty left").
+The templates have errors, which we keep, because published results depend on them: `holding` of barman prints the hand
+instead of the vessel, `used` is described as a pouring, and a carried ball "is carrying" its gripper. Four predicates
+have no template, and are printed as they are ("handempty left").
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ SENTENCES = {
     "put-on-wheel": "put-on-wheel {wheel} on the hub {hub}.",
     "inflate": "Inflate the wheel {wheel}.",
 }
-"""Action -> sentence. The slots are in the order of the PDDL parameters, because parsing needs this order."""
+"""Action -> template. Its slots are in the order of the PDDL parameters, because `resolve` reads objects in order."""
 
 _POSITIONAL = {name: re.sub(r"\{\w+\}", "{}", template) for name, template in SENTENCES.items()}
 
@@ -112,6 +112,6 @@ def atom_text(atom: Atom) -> str:
 
 
 def action_text(action: GroundAction) -> str:
-    """Return the action as in the published list of valid actions, with the trailing space."""
+    """Return the action as AgentBoard lists it, with the trailing space."""
     template = _POSITIONAL.get(action.name)
     return str(action) if template is None else template.format(*action.arguments)

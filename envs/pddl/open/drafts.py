@@ -1,4 +1,4 @@
-"""Draw random problems of the four domains, from easy to hard; they may be unsolvable."""
+"""Draw random problems (drafts) of the four domains. The generator checks later whether a draft can be solved."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from evalharness.envs.pddl.syntax import Atom
 
 @dataclass(frozen=True)
 class Draft:
-    """A problem that was not solved yet."""
+    """A random problem that may be unsolvable."""
 
     template: str
-    """Kind of goal."""
+    """Name of the goal's kind, from `TEMPLATES`."""
     objects: dict[str, str]
     """Object -> type."""
     initial: frozenset[Atom]
     goal: tuple[Atom, ...]
     walk: int = 0
-    """Number of random actions from `initial` to the problem's start."""
+    """Number of random actions that lead from `initial` to the start of the problem."""
 
     def text(self, name: str, domain: str) -> str:
         kinds = sorted(set(self.objects.values()))
@@ -59,7 +59,7 @@ TEMPLATES = {
 
 
 def gripper(rng: Random, level: float, template: str) -> Draft:
-    """Draw balls to carry between two to four rooms, sometimes with only one gripper."""
+    """Draw a problem with balls to carry between rooms: two to four rooms, and one or two grippers."""
     rooms = ["rooma", "roomb", "roomc", "roomd"][: rng.choice([2, 3, 3, 4])]
     arms = ["left"] if rng.random() < 0.2 else ["left", "right"]
     balls = [f"ball{number}" for number in range(1, _between(3, 9, level) + rng.randrange(2))]
@@ -70,7 +70,7 @@ def gripper(rng: Random, level: float, template: str) -> Draft:
         home = rng.choice(rooms)
         goal = [("at", ball, home) for ball in moved if place[ball] != home]
     elif template == "exchange":
-        # Each room's balls go to the next room in a circle.
+        # The balls of each room go to the next room, and those of the last room to the first room.
         onward = dict(zip(rooms, [*rooms[1:], rooms[0]], strict=True))
         goal = [("at", ball, onward[place[ball]]) for ball in moved]
     else:
@@ -86,7 +86,7 @@ def gripper(rng: Random, level: float, template: str) -> Draft:
 
 
 def blockworld(rng: Random, level: float, template: str) -> Draft:
-    """Draw towers of blocks and a goal: one tower, partial towers, all blocks on the table, or a block to uncover."""
+    """Draw towers of blocks. The goal is one tower, parts of towers, towers on the table, or towers with a free top."""
     blocks = [f"b{number}" for number in range(1, _between(4, 8, level) + 1)]
     initial: list[Atom] = [("arm-empty",)]
     for tower in _towers(rng, blocks):
@@ -117,14 +117,14 @@ def _towers(rng: Random, blocks: list[str]) -> list[list[str]]:
 
 
 def barman(rng: Random, level: float, template: str) -> Draft:
-    """Draw drinks to serve, in a bar that was used before."""
+    """Draw drinks to serve. Some random actions come first, so that glasses may be used or held at the start."""
     shots = [f"shot{number}" for number in range(1, rng.randrange(3, 7) + 1)]
     ingredients = [f"ingredient{number}" for number in range(1, rng.randrange(2, 5) + 1)]
     cocktails = [f"cocktail{number}" for number in range(1, rng.randrange(2, 6) + 1)]
     dispensers = [f"dispenser{number}" for number in range(1, len(ingredients) + 1)]
     mixed = _between(0, 2, min(1.0, level + rng.uniform(-0.3, 0.3)))
     plain = rng.randrange(0 if mixed else 2, 3 if mixed else 4)
-    # For easy problems `mixed` can be -1. If `mixed + plain` is then 0 or less, the draft has no goal and is rejected.
+    # `mixed` can be -1 for an easy problem. Then the draft may have no goal, and the generator rejects it.
     served = rng.sample(shots, max(0, min(len(shots), mixed + plain)))
     drinks = [rng.choice(cocktails) for _ in range(mixed)]
     if mixed == 2 and rng.random() < 0.2:
@@ -155,7 +155,7 @@ def barman(rng: Random, level: float, template: str) -> Draft:
 
 
 def tyreworld(rng: Random, level: float, template: str) -> Draft:
-    """Make a random draft: wheels must be changed, inflated or put away; some of the work may be done already."""
+    """Draw wheels to change, inflate or put away. Some random actions come first, so some work may be done already."""
     wheels = range(1, _between(1, 3, level) + rng.randrange(2) + 1)
     objects = {"boot": "container", "wrench": "tool", "jack": "tool", "pump": "tool"}
     initial: list[Atom] = [("unlocked", "boot"), ("closed", "boot")]
@@ -191,4 +191,4 @@ DRAFTS: dict[str, Callable[[Random, float, str], Draft]] = {
     "barman": barman,
     "tyreworld": tyreworld,
 }
-"""Domain -> function with the arguments (random generator, difficulty 0 to 1, template) that returns a draft."""
+"""Domain -> function (random generator, level from 0 for easy to 1 for hard, template) that draws a problem."""

@@ -1,4 +1,4 @@
-"""Compute the form of a problem, which does not depend on names."""
+"""Compute the form of a problem: a digest that stays the same if objects get other names."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ def forms(task: Task) -> list[str]:
 
 
 def form(domain: Domain, problem: Problem) -> str:
-    """Return a digest that is equal for two problems if renaming objects turns one into the other.
+    """Return a digest that is equal for two problems if they differ only in the names of objects.
 
-    The method is colour refinement (Weisfeiler and Leman 1968) over objects and facts. An object's first colour is its
-    type; each round adds the facts with the object, and the colours of the other objects in these facts. Different
-    digests prove different problems. Equal digests nearly always mean equal problems, and count as equal.
+    The method is colour refinement (Weisfeiler and Leman 1968). The first colour of an object is its type. Each round
+    adds to the colour the facts about the object, with the colours of the other objects in these facts. Problems with
+    different digests are different. Problems with equal digests are nearly always equal, so we treat them as equal.
     """
     objects = {**domain.constants, **problem.objects}
     facts = [("init", atom) for atom in problem.initial] + [("goal", atom) for atom in problem.goal]
-    # Constants keep their names, because actions mention them.
+    # The colour of a constant includes its name, because the actions of the domain mention this name.
     colour = {name: _digest(kind, name if name in domain.constants else "") for name, kind in objects.items()}
     classes = 0
     while classes < len(set(colour.values())):

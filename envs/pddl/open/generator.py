@@ -1,8 +1,7 @@
-"""Generate the open suite: solvable problems that differ from each other, from the published problems, and from those
-of seed 0.
+"""Generate the open suite: solvable problems, each with another form than all published and other generated problems.
 
-The drafts of suite seed 0 are stored in `open_suite.jsonl`, so its tasks need no planning. `python -m
-evalharness.envs.pddl.open.generator` rebuilds that file in some seconds.
+`open_suite.jsonl` stores which random drafts were accepted for suite seed 0, so that its tasks need no planning.
+`python -m evalharness.envs.pddl.open.generator` writes this file again in some seconds.
 """
 
 from __future__ import annotations
@@ -28,21 +27,21 @@ from evalharness.envs.pddl.problem import DOMAINS, domain_text, make_task
 from evalharness.envs.pddl.syntax import Domain, Problem, parse_domain, parse_problem
 
 FROZEN = Path(__file__).with_name("open_suite.jsonl")
-"""File with the accepted draft and the results of planning, for each task of suite seed 0."""
+"""File with a row for each task of suite seed 0: number of its draft, difficulty, and length of its shortest plan."""
 LENGTHS = {"gripper": (7, 29), "blockworld": (6, 26), "barman": (6, 27), "tyreworld": (7, 28)}
-"""Domain -> intended length of the shortest plan of the first and of the last problem; it grows linearly between."""
+"""Domain -> intended length of the shortest plan of (first problem, last problem); it grows linearly between them."""
 TOLERANCE = 2
 """Allowed difference between the length of a problem's shortest plan and the intended length."""
 HARD_BITS = 46.0
-"""A problem is hard from this many bits of search (`evalharness.envs.difficulty`). About as many problems are hard as
-in the published suite (24)."""
+"""A problem is hard if `search_bits` of its plan is at least this value; about as many problems are hard as in the
+published suite (24)."""
 MOST_DRAFTS = 2_000
 BOUND_SLACK = 4
-"""If a draft's lower bound is below the intended length by more than this, the draft is rejected without planning."""
+"""Without planning, reject a draft if its lower bound plus `TOLERANCE` + `BOUND_SLACK` is below the intended length."""
 DRAFTS_A_TEMPLATE = 100
-"""The templates of a domain are used in turn; after this many drafts without success, the next template is used."""
+"""Number of drafts with one kind of goal. If none of them is accepted, the domain's next kind of goal is tried."""
 MOST_EXPANDED = 4_000
-"""Maximum number of expanded states for a plan. A draft that needs more is rejected, so that every oracle is fast."""
+"""Maximum number of expanded states in the search for a draft's plan. More would make the oracle of a task slow."""
 RANDOM_EPISODES = 5
 MOST_RANDOM_SUCCESSES = 1
 """A problem is rejected if random actions solve it in more than this number of `RANDOM_EPISODES` episodes."""
@@ -59,7 +58,7 @@ def frozen_suite() -> list[Task]:
 
 
 def generate(suite_seed: int) -> Iterator[Task]:
-    """Yield the 60 tasks of a suite seed in the published order of domains; planning takes some seconds in all."""
+    """Yield the 60 tasks of a suite seed, domain by domain. This takes some seconds, because each task needs a plan."""
     taken = set(excluded_forms()) | (set() if suite_seed == FROZEN_SEED else frozen_forms())
     index = 0
     for kind, count in DOMAINS.items():
@@ -72,7 +71,7 @@ def generate(suite_seed: int) -> Iterator[Task]:
                 plan = candidate.plan(aim)
                 if plan is not None and (name := form(candidate.domain, candidate.problem)) not in taken:
                     taken.add(name)
-                    bits = search_bits(choices_of(candidate.world, plan.actions))
+                    bits = search_bits(count_choices(candidate.world, plan.actions))
                     task = candidate.task(index, difficulty(bits, HARD_BITS), len(plan.actions))
                     break
             if task is None:
@@ -83,8 +82,8 @@ def generate(suite_seed: int) -> Iterator[Task]:
             index += 1
 
 
-def choices_of(world: GroundedProblem, actions: Sequence[GroundAction]) -> list[int]:
-    """Return the number of applicable actions before each action of a plan."""
+def count_choices(world: GroundedProblem, actions: Sequence[GroundAction]) -> list[int]:
+    """Return how many actions are applicable before each action of a plan."""
     state, choices = world.initial, []
     for action in actions:
         choices.append(len(world.applicable(state)))
@@ -93,7 +92,8 @@ def choices_of(world: GroundedProblem, actions: Sequence[GroundAction]) -> list[
 
 
 class Candidate:
-    """A draft whose start was reached by random actions."""
+    """A problem that may become a task: the draft `attempt` for task `number` of its domain, after its random
+    actions."""
 
     def __init__(self, suite_seed: int, kind: str, number: int, attempt: int) -> None:
         rng = Random(f"pddl open {suite_seed} {kind} {number} {attempt}")
@@ -110,7 +110,7 @@ class Candidate:
         self.problem: Problem = parse_problem(self._problem_text, self.domain)
 
     def plan(self, aim: float) -> ActionPlan | None:
-        """Return a shortest plan of about `aim` actions; None if the draft has no such plan or is too easy."""
+        """Return a shortest plan; None if its length is not about `aim`, or if random actions solve the problem."""
         if not self.problem.goal or self.problem.initial.intersection(self.problem.goal):
             return None
         world = self.world = GroundedProblem(self.domain, self.problem)
@@ -120,8 +120,8 @@ class Candidate:
         plan = shortest_plan(world, self._kind)
         if plan is None or len(plan.actions) > MAX_TURNS or abs(len(plan.actions) - aim) > TOLERANCE:
             return None
-        lucky = sum(_is_solved_by_chance(world, episode) for episode in range(RANDOM_EPISODES))
-        return plan if lucky <= MOST_RANDOM_SUCCESSES else None
+        successes = sum(_is_solved_by_chance(world, episode) for episode in range(RANDOM_EPISODES))
+        return plan if successes <= MOST_RANDOM_SUCCESSES else None
 
     def task(self, index: int, difficulty: Difficulty, plan_length: int) -> Task:
         return make_task(
@@ -161,14 +161,14 @@ def _is_solved_by_chance(world: GroundedProblem, episode: int) -> bool:
 
 @cache
 def excluded_forms() -> frozenset[str]:
-    """Return the forms of the published problems and of the prompts' examples, which no generated problem may have."""
+    """Return the forms of AgentBoard's problems and of the examples in prompts. No generated problem may have them."""
     groups: dict[str, list[str]] = json.loads(FROZEN.with_name("excluded_forms.json").read_bytes())
     return frozenset(name for group in groups.values() for name in group)
 
 
 @cache
 def frozen_forms() -> frozenset[str]:
-    """Return the forms of suite seed 0, which no problem of another suite may have."""
+    """Return the forms of the problems of suite seed 0. No problem of another suite seed may have them."""
     drafts = (Candidate(FROZEN_SEED, row["kind"], row["number"], row["draft"]) for row in read_table(FROZEN))
     return frozenset(form(draft.domain, draft.problem) for draft in drafts)
 

@@ -1,4 +1,4 @@
-"""Compute a lower bound of the remaining actions in barman."""
+"""Compute a lower bound of the number of remaining actions in barman."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class _Vessel:
 
 
 def bound(world: GroundedProblem) -> Bound:
-    """Count the pourings, fillings, shakings and cleanings that every plan for the open goals needs, and the grasps and
-    leaves between them. Filling and shot cleaning need a hand with the shot and an empty hand; shaking and shaker
-    cleaning need a hand with the shaker and an empty hand. A test on every state of small worlds checks that the count
-    is never too high. From the published starts it is at most one action too low."""
+    """Count the actions that every plan needs for the drinks that are not served yet: pour, fill, shake, empty and
+    clean, and between them `grasp` and `leave`. To fill or clean a shot, or to shake or clean the shaker, the agent
+    needs this vessel in one hand, and the other hand empty. A test checks on every state of small problems that the
+    bound is never too high. At the start of a published problem it is at most one action too low."""
     start = world.decode(world.initial)
     shakers = sorted({atom[1] for atom in start if atom[0] == "shaker-empty-level"})
     ingredients = {atom[2] for atom in start if atom[0] == "dispenses"}
@@ -48,7 +48,7 @@ def bound(world: GroundedProblem) -> Bound:
             if drink in shot.content:
                 continue
             if not (shot.clean or shot.used or shot.content & ingredients):
-                # It can never be cleaned again, because no fact says what it was used with.
+                # The agent can never clean this shot again: cleaning needs a fact that says what was in the shot.
                 return DEAD
             if drink in parts:
                 mixed.append(name)
@@ -78,13 +78,13 @@ def bound(world: GroundedProblem) -> Bound:
             if fits:
                 overlap = len(shaker.content)
             else:
-                # Its content can only be shaken into something else and emptied.
+                # No wanted drink contains what is in the shaker, so the agent must first empty the shaker.
                 ready = False
                 actions += 1
         pours = 2 * rounds - overlap
         filled = sum(bool(shot.content & wanted) for shot in shots.values())
         actions += pours + max(0, pours - filled)
-        # Between two shakings the shaker is emptied and cleaned.
+        # Between two drinks that are shaken, the agent must empty and clean the shaker.
         actions += 2 * (rounds - 1)
         if not ready:
             actions += (shaker.shaked or bool(shaker.content)) + 1
@@ -93,7 +93,7 @@ def bound(world: GroundedProblem) -> Bound:
         if ready and to_pour:
             moves += 2 * (held == 0)
             if to_pour == 2 and held < 2:
-                # Two ingredients: the shot is cleaned in between (or a second shot costs two moves).
+                # The agent must clean the shot between two ingredients, or grasp a second shot, which costs more.
                 cleanings = max(cleanings, 1)
         moves += 4 * (rounds - 1 if ready else rounds)
         unheld = sum(not shots[name].held for name in plain)
@@ -103,7 +103,7 @@ def bound(world: GroundedProblem) -> Bound:
 
 
 def _last_moves(shots: dict[str, _Vessel], shaker: _Vessel, plain: list[str], pour: bool, held: int) -> int:
-    """Return the number of grasps and leaves if no drink must be shaken."""
+    """Return the number of `grasp` and `leave` actions that are needed if no drink must be shaken."""
     moves = 0
     if plain:
         own = sum(shots[name].held for name in plain)

@@ -1,4 +1,4 @@
-"""Compute a lower bound of the remaining actions in blockworld."""
+"""Compute a lower bound of the number of remaining actions in blockworld."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ HAND = "hand"
 
 
 def bound(world: GroundedProblem) -> Bound:
-    """Count two actions for each move. A block must move if it is not in its goal position, if it is on a block that
-    must move, or if it is on a block that must be clear or under another block in the goal. It must move twice if it is
-    above a block that must move and that must be below it in the goal."""
+    """Count two actions for each move of a block. A block must move in three cases: it is not in its goal position; it
+    is on a block that must move; or it is on a block that must be clear, or under another block, in the goal. A block
+    must move twice if it is above a block that must move too, and must be above this block in the goal."""
     goal_under: dict[str, str] = {}
     goal_clear: set[str] = set()
     goal_over: dict[str, str] = {}
@@ -26,7 +26,7 @@ def bound(world: GroundedProblem) -> Bound:
         elif atom[0] == "clear":
             goal_clear.add(atom[1])
 
-    # All blocks that the goal wants below each block.
+    # Block -> all blocks that must be below it in the goal.
     goal_below: dict[str, set[str]] = {}
     for block in goal_under:
         below: set[str] = set()
@@ -74,7 +74,7 @@ def bound(world: GroundedProblem) -> Bound:
                 )
                 if not must and below in goal_clear:
                     must = True
-                    # If it is moved last, it need not be put down.
+                    # If this block is the last to move, the agent may keep it in the hand.
                     only_in_the_way = stays_in_hand
                 if must:
                     actions += 4 if moving & goal_below.get(block, set()) else 2

@@ -1,4 +1,4 @@
-"""Compute a lower bound of the remaining actions in gripper."""
+"""Compute a lower bound of the number of remaining actions in gripper."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from evalharness.envs.pddl.syntax import Atom
 
 
 def bound(world: GroundedProblem) -> Bound:
-    """Count a pick and a drop for every misplaced ball, and the moves. A move carries at most one ball per gripper, so
-    the balls that must leave or enter a room give a minimum number of moves. Leaving and entering
-    alternate: a room is left as often as it is entered, plus one at the walk's start, minus one at its end."""
+    """Count `pick` and `drop` for every ball that is not in its goal room, and the smallest number of moves. The robot
+    carries at most one ball per gripper, so the balls determine how often it must leave and enter each room. It leaves
+    a room as often as it enters the room, but once more in its first room and once less in its last room."""
     rooms = [atom[1] for atom in world.decode(world.initial) if atom[0] == "room"]
     rooms.sort()
     number = {room: index for index, room in enumerate(rooms)}
     capacity = max(1, sum(atom[0] == "gripper" for atom in world.decode(world.initial)))
 
     def room_of(atoms: list[Atom]) -> int:
-        """Return the room of a ball; -1 if it is carried."""
+        """Return the number of a ball's room; -1 if the robot carries the ball."""
         return next((number[atom[2]] for atom in atoms if atom[0] == "at"), -1)
 
     balls = [

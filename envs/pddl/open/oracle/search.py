@@ -1,4 +1,4 @@
-"""Search a grounded world by A*, and read encoded states fast."""
+"""Search for plans with A*, and read parts of a state fast."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ K = TypeVar("K")
 T = TypeVar("T")
 
 DEAD = 1_000_000
-"""A bound this large means that the goal is unreachable."""
+"""Value of a bound for a state from which the goal is unreachable."""
 
 Bound = Callable[[int], int]
-"""State -> lower bound of the number of remaining actions, or `DEAD`."""
+"""Function: state -> lower bound of the number of remaining actions, or `DEAD`."""
 
 
 @dataclass(frozen=True)
@@ -32,18 +32,18 @@ def search(
 ) -> ActionPlan | None:
     """Return the shortest plan; None if there is no plan, or if `most` states were expanded.
 
-    States with equal `key` count as equal. With a `weight` above 1, the plan may be longer by that factor. Of equal
-    states the deeper one is expanded first, then the newer one, so the result is deterministic.
+    States with an equal `key` are searched only once. With a `weight` above 1 the search is faster, but the plan may be
+    longer by this factor. Of states with equal cost, the deeper one is expanded first, and then the newer one.
     """
     best: dict[Hashable, int] = {key(world.initial): 0}
     first = bound(world.initial)
     if first >= DEAD:
         return None
-    # (estimated length, -depth, -serial, state, key); the path is stored by serial number.
+    # (estimated length of the plan, -depth, -serial number of the node, state, key)
     queue: list[tuple[int, int, int, int, Hashable]] = [
         (weight * first, 0, 0, world.initial, key(world.initial))
     ]
-    came: dict[int, tuple[int, GroundAction]] = {}
+    parents: dict[int, tuple[int, GroundAction]] = {}
     serial = 0
     expanded = 0
     while queue and expanded < most:
@@ -52,7 +52,7 @@ def search(
         if best[name] < depth:
             continue
         if world.solved(state):
-            return ActionPlan(_way(came, -negative_serial), expanded)
+            return ActionPlan(_trace_actions(parents, -negative_serial), expanded)
         expanded += 1
         for action in world.applicable(state):
             after = world.result(state, action)
@@ -64,15 +64,15 @@ def search(
                 continue
             best[after_name] = depth + 1
             serial += 1
-            came[serial] = (-negative_serial, action)
+            parents[serial] = (-negative_serial, action)
             heapq.heappush(queue, (depth + 1 + weight * rest, -depth - 1, -serial, after, after_name))
     return None
 
 
-def _way(came: dict[int, tuple[int, GroundAction]], serial: int) -> tuple[GroundAction, ...]:
+def _trace_actions(parents: dict[int, tuple[int, GroundAction]], serial: int) -> tuple[GroundAction, ...]:
     actions: list[GroundAction] = []
     while serial:
-        serial, action = came[serial]
+        serial, action = parents[serial]
         actions.append(action)
     return tuple(reversed(actions))
 
@@ -80,12 +80,12 @@ def _way(came: dict[int, tuple[int, GroundAction]], serial: int) -> tuple[Ground
 def read_true(
     world: GroundedProblem, atoms: list[Atom], read: Callable[[list[Atom]], T]
 ) -> Callable[[int], T]:
-    """Return a function that maps a state to `read(atoms that are true in it)`."""
+    """Return a function of a state that calls `read` with those of `atoms` that are true in the state."""
     return read_bits([(world.bit[atom], atom) for atom in sorted(atoms)], read)
 
 
 def read_bits(pairs: Sequence[tuple[int, K]], read: Callable[[list[K]], T]) -> Callable[[int], T]:
-    """Return a function that maps a state to `read(values of its true bits)`. Its results are cached, as few occur."""
+    """Return a function of a state that calls `read` with the values whose bits are set. Results are cached."""
     mask = sum(bit for bit, _ in pairs)
     seen: dict[int, T] = {}
 

@@ -1,4 +1,4 @@
-"""Find interchangeable objects: a search treats states that differ only by swapping such objects as one state."""
+"""Find interchangeable objects. The search treats two states as one if they differ only in a swap of such objects."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from evalharness.envs.pddl.open.oracle.search import read_bits
 from evalharness.envs.pddl.syntax import Atom
 
 MOST_PERMUTED = 3
-"""For a class up to this size every order may be tried; a larger class is only sorted."""
+"""Largest number of interchangeable objects of which all orders are tried; for more objects this would be slow."""
 
 
 def interchangeable(world: GroundedProblem) -> list[tuple[str, ...]]:
-    """Return classes of objects that can be swapped without changing the goal, the constants or a static fact."""
+    """Return groups of objects; a swap of two objects of a group changes neither the goal nor a static fact."""
     fluent = 0
     for action in world.actions:
         fluent |= action.adds | action.deletes
@@ -38,12 +38,12 @@ def interchangeable(world: GroundedProblem) -> list[tuple[str, ...]]:
 
 
 def canonical_key(world: GroundedProblem) -> Callable[[int], Hashable]:
-    """Return a function that has equal values for states that differ only by swapping interchangeable objects. It may
-    have different values for some such states, but never has equal values for other states."""
+    """Return a function of a state. If it returns equal values for two states, they differ only in a swap of
+    interchangeable objects. The reverse is usually true, but not always, because this would be slow to compute."""
     classes = interchangeable(world)
     sorted_classes: list[tuple[str, ...]] = []
     permuted: tuple[str, ...] = ()
-    # Sort the largest classes, and permute one small class that has common atoms with them.
+    # Sort the objects of the largest groups. Try all orders of one small group that occurs in atoms with them.
     for group in sorted(classes, key=len, reverse=True):
         if any(_share(world, group, chosen) for chosen in [*sorted_classes, group]):
             if not permuted and len(group) <= MOST_PERMUTED and not _shares_itself(world, group):
@@ -61,7 +61,7 @@ def canonical_key(world: GroundedProblem) -> Callable[[int], Hashable]:
 
 
 class _View:
-    """A state as nested tuples of integers, with one class renamed and the other classes sorted."""
+    """A function: state -> nested tuples of integers, the same for every order of objects in the sorted groups."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class _View:
         renaming: dict[str, str],
         numbers: dict[Atom, int],
     ) -> None:
-        """Make the view. `numbers`: renamed atom -> bit; all views of a key share this mapping."""
+        """`classes`: the sorted groups. `renaming`: one order of the permuted group. `numbers`: atom -> bit, shared."""
         members = {name for group in classes for name in group}
 
         def number(atom: Atom) -> int:
@@ -104,7 +104,7 @@ def _shares_itself(world: GroundedProblem, group: tuple[str, ...]) -> bool:
 
 
 def _share(world: GroundedProblem, group: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Return whether an atom has objects of both classes (two objects, if the classes are the same)."""
+    """Return whether an atom contains objects of both groups; for one group, whether it contains two of its objects."""
     if group == other:
         return _shares_itself(world, group)
     return any(

@@ -1,4 +1,4 @@
-"""Compute a lower bound of the remaining actions in tyreworld."""
+"""Compute a lower bound of the number of remaining actions in tyreworld."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from evalharness.envs.pddl.syntax import Atom
 
 
 def bound(world: GroundedProblem) -> Bound:
-    """Collect ground actions that every plan must contain, backwards from the goal; some have an open choice of object.
-    A wheel can be removed only from a raised and unfastened hub. Unfastening needs a loose nut and the wrench. There is
-    one jack, so a hub must be lowered before the next one is raised. Things can be taken only from an open boot."""
+    """Count the actions that every plan must contain, from the goal backwards. The agent can remove a wheel only from a
+    hub that is raised and unfastened. To unfasten a hub, it needs a loose nut and the wrench. There is one jack, so it
+    must lower a hub before it raises the next hub. It can take things only from an open boot."""
     seen: dict[int, int] = {}
     goal = world.goal_atoms
 
@@ -23,7 +23,7 @@ def bound(world: GroundedProblem) -> Bound:
 
 
 def _collect_needed(true: set[Atom], goal: tuple[Atom, ...]) -> set[Atom]:
-    """Return the distinct actions that are still needed. Repeated jack-down actions are numbered."""
+    """Return the set of actions that every plan still needs. `jack-down` has a number, because its hub is unknown."""
     where = {atom[1]: atom[2] for atom in true if atom[0] in ("in", "on")}
     nut_on = {atom[2]: atom[1] for atom in true if atom[0] in ("loose", "tight")}
     needed: set[Atom] = set()
@@ -33,7 +33,7 @@ def _collect_needed(true: set[Atom], goal: tuple[Atom, ...]) -> set[Atom]:
             needed.add(("open", container))
 
     def reach(thing: str) -> None:
-        """Add the actions that are needed to get the thing in hand."""
+        """Add the actions that the agent needs to get the thing into its hands."""
         if ("have", thing) in true:
             return
         place = where.get(thing)
@@ -113,7 +113,7 @@ def _collect_needed(true: set[Atom], goal: tuple[Atom, ...]) -> set[Atom]:
             if kind == "tight":
                 needed.add(("tighten", hub))
                 use("wrench")
-                # Only a hub on the ground can be tightened.
+                # The agent can tighten a nut only if the hub is on the ground.
                 if ("not-on-ground", hub) in true:
                     lowered.add(hub)
             if ("fastened", hub) not in true:
@@ -125,7 +125,7 @@ def _collect_needed(true: set[Atom], goal: tuple[Atom, ...]) -> set[Atom]:
                 if len(objects) == 2:
                     reach(objects[0])
     for hub in [name for action, name, *_ in needed if action == "undo"]:
-        # A nut that must be on its hub in the goal has to be put back after it was undone.
+        # If the goal needs the nut on its hub, the agent must put the nut back.
         if any(atom[0] in ("tight", "loose", "fastened") and atom[-1] == hub for atom in goal):
             needed.add(("do-up", hub))
             if any(atom[0] == "tight" and atom[-1] == hub for atom in goal):
