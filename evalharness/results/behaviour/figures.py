@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from evalharness.records.episode import Episode
 
 RECOVERY_TURNS = 3
-"""Progress within so many turns after an error counts as recovery."""
+"""Number of turns after an error: progress within these turns counts as recovery."""
 RUN_LENGTHS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 10), (11, None))
-"""Bins (shortest, longest) of the length of error runs. An error run is a sequence of error turns."""
+"""Bins (shortest, longest) of the lengths of error runs. An error run is a sequence of consecutive error turns."""
 
 Ratio = tuple[float, float]
 """(numerator, denominator)"""
@@ -25,15 +25,15 @@ Ratio = tuple[float, float]
 
 @dataclass(frozen=True)
 class EpisodeFacts:
-    """An episode with the facts of its turns."""
+    """An episode with the behaviour measured in each of its turns."""
 
     episode: Episode
     turns: Sequence[TurnFacts]
     max_turns: int = MAX_TURNS
-    """The run's turn limit. An episode without progress counts this turn as its first turn with progress."""
+    """The run's turn limit. The figure `first_progress_turn` uses it for an episode without progress."""
     tells_stop: bool = True
-    """Whether the server reports which stop sequence ended a reply. If not, nobody can know whether the model was about
-    to invent an observation. Then this error is not counted, and its rate is left out of the table."""
+    """Whether the server reports which stop sequence ended a reply. Only this report shows that the model began to
+    write an observation itself. Without the report, the format error `invented_observation` has no rate."""
 
     @cached_property
     def error_runs(self) -> list[int]:
@@ -45,12 +45,12 @@ class EpisodeFacts:
 
     @cached_property
     def first_progress(self) -> int | None:
-        """Number of the first turn that made progress; turns count from 1."""
+        """Number of the first turn with progress, counted from 1; None if no turn has progress."""
         return next((i for i, turn in enumerate(self.turns, 1) if turn.progressed), None)
 
     @cached_property
     def after_errors(self) -> list[int]:
-        """Index of every turn that follows an error turn."""
+        """Indices (from 0) of the turns whose previous turn is an error turn."""
         return [i for i in range(1, len(self.turns)) if self.turns[i - 1].error]
 
     def distinct_actions(self) -> int:
@@ -60,25 +60,25 @@ class EpisodeFacts:
         return len({turn.observation for turn in self.episode.turns})
 
     def no_effect_turns(self) -> int | None:
-        """Return None if the environment does not report turns without effect."""
+        """Count the turns without effect. Return None if the environment does not report them."""
         reported = [turn.no_effect for turn in self.episode.turns if turn.no_effect is not None]
         return sum(reported) if reported else None
 
     def distinct_places(self) -> int | None:
-        """Return None if the environment does not report the agent's place."""
+        """Count the places where the agent was. Return None if no turn has a place."""
         places = {turn.place for turn in self.turns} - {None}
         return len(places) or None
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A named ratio of two counts. Both counts are summed over episodes before the division."""
+    """A named ratio of two counts. The numerators and the denominators are summed over episodes before the division."""
 
     name: str
     title: str
     """At most 28 characters, so that it fits into a row of a table."""
     per: str
-    """Name of the items that the denominator counts; `n` of a row is the number of these items."""
+    """Name of the items that the denominator counts, for example `turns`."""
     count: Callable[[EpisodeFacts], Ratio]
     share: bool = True
     """Whether the figure is a fraction 0..1; otherwise it is a mean."""
@@ -211,7 +211,7 @@ FIGURES: tuple[Figure, ...] = (
 
 
 def count_all(read: EpisodeFacts) -> list[Ratio]:
-    """Return both counts of every figure, in the order of `FIGURES`."""
+    """Return numerator and denominator of every figure, in the order of `FIGURES`."""
     return [figure.count(read) for figure in FIGURES]
 
 

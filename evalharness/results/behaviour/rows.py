@@ -27,34 +27,34 @@ Counts = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class BehaviourRow:
-    """One figure of one family."""
+    """The value of a behaviour figure in one environment family, with its interval."""
 
     figure: str
     family: str
-    """A family, or `all`."""
+    """Name of a family, or `all` for all families together."""
     value: float
     low: float
     high: float
-    """Ends of the 95 % interval over tasks."""
+    """The 95 % interval is `low` to `high`; its unit is the task."""
     n: int
-    """Number of counted items; `Figure.per` names them."""
+    """Sum of the denominators: the number of turns, episodes or other items that `Figure.per` names."""
 
 
 @dataclass(frozen=True)
 class DifferenceRow:
-    """One figure of one family in two runs, over the tasks that both have played."""
+    """The values of a behaviour figure in two runs, over the tasks of one family that both runs have played."""
 
     figure: str
     family: str
     baseline: float
     run: float
     difference: float
-    """run - baseline."""
+    """`run` minus `baseline`."""
     low: float
     high: float
-    """Ends of the 95 % interval of the difference, paired by task."""
+    """The 95 % interval of `difference`, paired by task, is `low` to `high`."""
     n: int
-    """Paired tasks of the family; `n` of a `BehaviourRow` counts turns or episodes."""
+    """Number of tasks of the family that both runs have played."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class RunBehaviour:
     folder: Path
     manifest: Manifest
     tasks: Mapping[str, Mapping[str, Counts]]
-    """Family -> task id -> both counts of every figure, summed over the task's samples; sorted."""
+    """Family -> task id -> (numerator, denominator) of every figure, summed over the task's samples."""
     hashes: Mapping[str, str]
     """Task id -> hash of its content."""
 
@@ -77,7 +77,7 @@ class RunBehaviour:
         return int(self.manifest.config.max_turns)
 
     def short_title(self, family: str) -> str:
-        """Return the family's title for a narrow column; the first 4 letters if the environment is not installed."""
+        """Return a short title of the family: its first 4 letters if the environment is not installed."""
         from evalharness.envs import specs
 
         spec = specs().get(family)
@@ -110,11 +110,9 @@ class BehaviourCounter:
         self._hashes[episode.task_id] = episode.task_hash
 
     def behaviour(self) -> RunBehaviour:
-        """Return the behaviour in all added episodes. Raise UserError if none was added."""
+        """Return the counts of all added episodes. Raise UserError if no episode was added."""
         if not self._tasks:
-            raise UserError(
-                f"{self.folder} holds no finished episode yet; the command that began it continues it"
-            )
+            raise UserError(f"{self.folder} has no finished episode yet; repeat the command that started it")
         tasks = {family: dict(sorted(self._tasks[family].items())) for family in sorted(self._tasks)}
         return RunBehaviour(self.folder, self.manifest, tasks, self._hashes)
 
@@ -132,8 +130,8 @@ def _families(tasks: Mapping[str, object]) -> list[str]:
 
 
 def behaviour_rows(run: RunBehaviour) -> list[BehaviourRow]:
-    """Return a row for every figure of each family; if there are several families, also for all of them together.
-    A figure has no row if its denominator is 0 (for example recovery in a family without an error)."""
+    """Return a row for every figure of each family. If there are several families, add the rows of all families
+    together. A figure has no row if its denominator is 0 (for example recovery in a family without an error)."""
     return [
         row for family in _families(run.tasks) for row in _rows(family, run.strata(family), run.max_turns)
     ]
@@ -156,9 +154,9 @@ def _rows(family: str, strata: Sequence[Counts], max_turns: int) -> Iterator[Beh
 
 
 def _limits(strata: Sequence[Counts], max_turns: int) -> tuple[Counts, Counts]:
-    """Return the ends of the 95 % intervals. The method is the bootstrap, with two exceptions. A mean length uses
-    `stats.mean_length_interval`. A share of 0 or 1 uses Wilson's interval, with one trial per task that has something
-    to count: resampling equal values would give an interval without width."""
+    """Return the lower and upper ends of the figures' 95 % intervals. The method is the bootstrap, with two exceptions.
+    A mean length uses `stats.mean_length_interval`. A share of 0 or 1 uses Wilson's interval, because resampling equal
+    values gives an interval of width 0. The trials of Wilson's interval are the tasks whose denominator is not 0."""
     lows, highs = stats.bootstrap_ratios(strata)
     values = stats.ratios(strata)
     for i, figure in enumerate(FIGURES):
@@ -167,14 +165,14 @@ def _limits(strata: Sequence[Counts], max_turns: int) -> tuple[Counts, Counts]:
         if figure.share and values[i] in (0.0, 1.0):
             trials = int(sum((stratum[:, i, 1] > 0).sum() for stratum in strata))
             low, high = stats.wilson(round(values[i] * trials), trials)
-            lows[i], highs[i] = min(low, values[i]), max(high, values[i])  # avoid rounding errors
+            lows[i], highs[i] = min(low, values[i]), max(high, values[i])  # rounding can exclude the value
     return lows, highs
 
 
 def difference_rows(baseline: RunBehaviour, run: RunBehaviour) -> list[DifferenceRow]:
     """Return the difference in every figure that both runs have, over the tasks that both have played.
 
-    Raise UserError if a task's content or the turn limits differ: most figures depend on them.
+    Raise UserError if a task's content or the turn limits differ, because most figures depend on content and limit.
     """
     require_same_turns([baseline, run], "run one of them again with the --max-turns of the other")
     common = set(common_tasks(baseline, run))

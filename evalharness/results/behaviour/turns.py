@@ -1,4 +1,4 @@
-"""Read the behaviour in one episode, turn by turn. Only `action_reader` looks at the installed environments."""
+"""Measure the behaviour in each turn of an episode."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 _CHECK = re.compile(r"check (?:valid|available) actions?\b")
 NOVELTY_WORDS = 3
-"""Novelty of a thought: compare its sequences of so many words with those of the earlier thoughts."""
+"""Length of the word sequences that measure novelty: a sequence is new if no earlier thought of the episode has it."""
 
 
 @dataclass(frozen=True)
 class ActionReader:
-    """Reads a family's actions. The default uses only facts that every environment has."""
+    """Recognises the actions and places of a family. The default values work without the family's environment."""
 
     to_world: Callable[[str], str] = field(default=lambda action: action)
-    """Translate an action in a perturbation's words to the environment's own words."""
+    """Translate an action from the wording of a perturbation to the original wording."""
     surface: ActionSurface = field(default_factory=lambda: ActionSurface({}))
     help_action: str = "check valid actions"
     """The action that asks for the valid actions."""
     place: Callable[[str, str], str | None] | None = None
-    """(action, observation) -> the agent's place; `EnvSpec.place`."""
+    """Map (action, observation) to the agent's place (see `EnvSpec.place`); None: places are not measured."""
 
 
 @dataclass(frozen=True)
@@ -37,24 +37,24 @@ class TurnFacts:
     """The behaviour in one turn."""
 
     error: bool
-    """The environment did nothing: the reply had no action, or the action was not valid."""
+    """Whether the reply had no action, or an action that was not valid. The environment did nothing."""
     progressed: bool
-    """Progress after the turn is higher than after any earlier turn (before the first turn it is 0)."""
+    """Whether progress after the turn is higher than after any earlier turn. Progress starts at 0."""
     repeated: bool
-    """The agent made the same move before, after the same observation."""
+    """Whether the agent made the same move (see `move`) in an earlier turn, after the same observation."""
     help: bool
-    """The turn asked for the valid actions."""
+    """Whether the action asked for the list of valid actions."""
     place: str | None
-    """The agent's place after the turn; None if no text has named a place."""
+    """The agent's place after the turn; None if no observation has named a place yet."""
     words: int
     """Number of words in the thought."""
     word_runs: int
-    """Number of three-word sequences in the thought; 0 if the episode has no earlier thought to compare with."""
+    """Number of different three-word sequences in the thought; 0 for the first thought of the episode."""
     new_word_runs: int
-    """Number of these sequences that no earlier thought of the episode has."""
+    """Number of the three-word sequences in the thought that no earlier thought of the episode has."""
     names_arguments: bool | None
-    """Whether the thought has every word of the action's arguments, except numbers. None if there is no thought, if no
-    action template of the environment fits, or if the action has no arguments."""
+    """Whether the thought contains every word of the action's arguments, except numbers. None if the turn has no
+    thought, if no action template of the environment matches the action, or if the action has no arguments."""
 
 
 def words(text: str) -> list[str]:
@@ -67,20 +67,20 @@ def plain(action: str) -> str:
 
 
 def move(turn: Turn) -> str:
-    """Return the action, or the whole reply if it has no action: a model can also repeat a malformed reply."""
+    """Return the action, or the whole reply if it has no action, so that repeated malformed replies are found, too."""
     return plain(turn.action) if turn.action is not None else f"no action: {turn.reply}"
 
 
 def moves(episode: Episode) -> list[tuple[str, str]]:
-    """Return (last observation, move) for every turn. The observation represents the state that the model saw."""
+    """Return (last observation, move) for every turn. The last observation stands for the state of the environment."""
     observations = [episode.first_observation, *(turn.observation for turn in episode.turns)]
     return [(observations[i], move(turn)) for i, turn in enumerate(episode.turns)]
 
 
 def longest_loop(steps: Sequence[object]) -> int:
-    """Return the length of the longest part that repeats one cycle at least twice; 0 if there is no such part.
+    """Return the length of the longest part in which one cycle occurs at least twice in a row; 0 without such a part.
 
-    `abcabcab` gives 8 (the cycle `abc` 2 2/3 times); `aba` gives 0.
+    For example, `abcabcab` gives 8 (the cycle is `abc`), and `aba` gives 0.
     """
     longest = 0
     for period in range(1, len(steps) // 2 + 1):
@@ -93,7 +93,7 @@ def longest_loop(steps: Sequence[object]) -> int:
 
 
 def runs_of(flags: Iterable[bool]) -> list[int]:
-    """Return the lengths of the runs of consecutive true flags, in order."""
+    """Return the lengths of the sequences of consecutive true flags, in order."""
     lengths: list[int] = []
     before = False
     for flag in flags:
@@ -106,7 +106,7 @@ def runs_of(flags: Iterable[bool]) -> list[int]:
 
 
 def read_turns(episode: Episode, how: ActionReader | None = None) -> list[TurnFacts]:
-    """Return the facts of each turn of `episode`, in order."""
+    """Return the behaviour in each turn of `episode`, in order."""
     how = how or ActionReader()
     facts = []
     best = 0.0
@@ -157,7 +157,7 @@ def _names_arguments(thought: Sequence[str], action: str | None, surface: Action
 
 @cache
 def action_reader(family: str, perturbation: str | None, words: str = "") -> ActionReader:
-    """Return the reader of a family's actions; the default reader without its environment. `words`: as in `Task`."""
+    """Return the reader of a family's actions; `ActionReader()` without the environment. `words`: as in `Task`."""
     from evalharness.envs import specs
     from evalharness.protocol.perturb import make_surface
 
