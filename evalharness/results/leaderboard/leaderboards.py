@@ -1,4 +1,4 @@
-"""Choose the rows of a leaderboard: of all families, or of one family that has its own table."""
+"""Build a leaderboard from published results and runs, and choose and sort its rows."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def make_leaderboard(
     notes: Sequence[str] = (),
 ) -> Leaderboard:
     """Build a leaderboard. `held_in`: run folder -> families that its model was trained on, as the user declares.
-    `verification`: run folder -> whether the run was replayed.
+    `verification`: run folder -> whether a replay confirmed the run's numbers.
 
-    Raise UserError if the rows do not belong in one table, or if `sort` or a family is unknown.
+    Raise UserError if the runs have different protocols, or if `sort` or a family is unknown.
     """
     runs = join_labelled(runs)
     for run in runs:
         if benchmark.apart.issuperset(run.manifest.counts):
             family = min(run.manifest.counts)
             raise UserError(
-                f"{run.folder} has a table of its own: evalharness leaderboard --table {family} RUN"
+                f"{family} has a separate leaderboard: evalharness leaderboard --table {family} {run.folder}"
             )
     own = benchmark.own
     if own:
@@ -75,7 +75,8 @@ def make_leaderboard(
 
 
 def choose_rows(board: Leaderboard, patterns: Sequence[str]) -> Leaderboard:
-    """Keep rows whose name or series matches a pattern, if there are any. Raise UserError if a pattern matches none."""
+    """Keep the rows whose name or series matches a pattern; all rows without patterns. Raise UserError if none
+    matches."""
     chosen: set[int] = set()
     for pattern in patterns:
         rows = {
@@ -93,17 +94,17 @@ def choose_rows(board: Leaderboard, patterns: Sequence[str]) -> Leaderboard:
 
 
 def _verification_of(run: ScoredRun, verification: Mapping[Path, Verification]) -> Verification | None:
-    """Return whether a run was verified. A mean over trainings is verified if all trainings were."""
+    """Return whether a run was verified. A mean over trainings is verified if all its runs were verified."""
     checked = [verification.get(each.folder) for each in run.trainings or (run,)]
     return checked[0] if len(set(checked)) == 1 else "not verified"
 
 
 def require_one_table(runs: Sequence[ScoredRun], published: Benchmark | None) -> None:
-    """Raise UserError unless all runs follow one protocol, and the protocol of the published rows if there are any."""
+    """Raise UserError if the runs follow different protocols, or another protocol than the rows of `published`."""
     if published is None:
         if not runs:
-            raise UserError("--no-published leaves nothing: name a run folder")
-        advice = "one table holds runs of one protocol only"
+            raise UserError("--no-published needs a run folder: the leaderboard would be empty")
+        advice = "a leaderboard compares only runs of one protocol"
         require_same(runs, "suite", lambda run: run.suite, advice)
         require_same_turns(runs, advice)
         require_same(runs, "perturbation", lambda run: run.perturbation or "none", advice)
@@ -131,7 +132,7 @@ def _sort_by(board: Leaderboard, column: str) -> Leaderboard:
         raise UserError(f"--sort {column}: no such column{nearest(column, board.columns)}")
 
     def key(standing: Standing) -> tuple[bool, bool, float]:
-        # A part of a family ranks below every complete family, whatever its rate.
+        # Rank a run that has played only a part of the family below every run that has played the whole family.
         value = standing.values.get(column)
         return value is not None, not standing.is_incomplete(column), value or 0.0
 

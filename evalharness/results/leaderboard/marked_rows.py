@@ -1,4 +1,4 @@
-"""Convert a row of a leaderboard to a row of a table. Marks warn the reader of numbers that are not comparable."""
+"""Convert a row of a leaderboard to a row of a table. Symbols after a number mark numbers that are not comparable."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MARKS = {
     ESTIMATE: f"{ESTIMATE} estimated from the tasks of --subset",
     DIFFERS: f"{DIFFERS} not by the protocol of the published rows; see the row's line below",
 }
-"""Mark -> its meaning."""
+"""Symbol that marks a number -> text that explains the symbol below the table."""
 
 
 def columns_of(board: Leaderboard) -> tuple[Column, ...]:
@@ -29,7 +29,7 @@ def columns_of(board: Leaderboard) -> tuple[Column, ...]:
 
 
 def marks_of(board: Leaderboard, standing: Standing, column: str) -> str:
-    """Return the marks after a number. Numbers of held-in families have no mark here: see `Row.underlined`."""
+    """Return the symbols that mark a number. Numbers of held-in families are marked by `Row.underlined` instead."""
     if standing.values.get(column) is None:
         return ""
     return (
@@ -47,7 +47,8 @@ def row_of(
     *,
     derived: bool = False,
 ) -> Row:
-    """Convert a row of a leaderboard to a row of a table. `derived`: with intervals computed from the printed rates."""
+    """Convert a row of a leaderboard to a row of a table. `derived`: add the intervals of published rows, which are
+    computed from the printed rates."""
     cells = {
         column: percent_cell(
             standing.values.get(column),

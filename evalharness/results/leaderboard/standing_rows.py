@@ -31,7 +31,7 @@ from evalharness.suites.draws import expected_tasks
 
 @dataclass(frozen=True)
 class Benchmark:
-    """The facts about published rows and installed environments that a leaderboard needs."""
+    """The families of a leaderboard, with their numbers of tasks, titles, prompts, and published table."""
 
     sizes: Mapping[str, int]
     """Family -> number of tasks."""
@@ -40,9 +40,9 @@ class Benchmark:
     prompts: Mapping[str, str]
     """Family -> SHA-256 of the harness's prompt file."""
     apart: frozenset[str] = frozenset()
-    """Families that have their own table."""
+    """Families with a separate leaderboard, outside the main table."""
     own: PublishedTable | None = None
-    """The table of one such family; None: the main table."""
+    """Published results of the one family with a separate leaderboard; None: the main table."""
     max_turns: int = MAX_TURNS
     measures: Mapping[str, str] = field(default_factory=lambda: {measure: measure for measure in MEASURES})
 
@@ -57,7 +57,8 @@ class Benchmark:
 
     @classmethod
     def of(cls, specs: Mapping[str, EnvSpec], table: str | None = None) -> Benchmark:
-        """Return the benchmark of the published suite, or of a family's own `table`. Raise UserError for no `table`."""
+        """Return the benchmark of the main table, or of the separate leaderboard `table`. Raise UserError if
+        unknown."""
         apart = frozenset(family for family, spec in specs.items() if spec.own.published is not None)
         if table is not None:
             if table not in apart:
@@ -93,7 +94,7 @@ class Benchmark:
 def _held_out_mean(
     values: Mapping[str, float | None], measure: str, sizes: Mapping[str, int]
 ) -> float | None:
-    """Return the mean over families, weighted by their number of tasks; None unless every family has a value."""
+    """Return the mean over families, weighted by their numbers of tasks; None if a family has no value."""
     total = 0.0
     for family, n in sizes.items():
         value = values.get(f"{family}_{measure}")
@@ -104,7 +105,7 @@ def _held_out_mean(
 
 
 def _outcomes(rate: float | None, n: int) -> list[float]:
-    """Return n outcomes of 1 or 0 whose mean is the printed rate, rounded to whole tasks."""
+    """Return n values of 1 or 0 with the printed rate as mean. The number of ones is rounded to whole tasks."""
     solved = round((rate or 0.0) * n)
     return [1.0] * solved + [0.0] * (n - solved)
 

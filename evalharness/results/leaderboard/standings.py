@@ -1,4 +1,4 @@
-"""Define the leaderboard and its rows as records. `report` prints them."""
+"""Define the leaderboard and its rows as records."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ SCHEMA = 1
 OURS = "our runs"
 
 Verification = Literal["verified", "not verified"]
-"""Whether a replay on this machine has shown that a run's numbers follow from its actions."""
+"""Whether the run's actions were replayed on this machine and gave the run's numbers."""
 STATED = ("model", "prompts", "token limit", "sampling", "turn limit in the prompt")
-"""Facts that a run's manifest states and that a replay cannot check."""
+"""Facts that are read from a run's manifest, because a replay cannot check them."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A row of a leaderboard. Columns: FAMILY_success, FAMILY_progress, held_out_success, held_out_progress; 0..1."""
+    """A row of a leaderboard. The keys of `values` and `ci95` are FAMILY_success, FAMILY_progress, held_out_success and
+    held_out_progress; their values are fractions 0..1."""
 
     name: str
     series: str
@@ -41,24 +42,24 @@ class Standing:
     suite: str
     max_turns: int
     folder: str | None = None
-    """None for a published row."""
+    """Folder of the run; None for a published row."""
     played: Mapping[str, Played] | None = None
-    """Family -> the part of it that the run has played."""
+    """Family -> numbers of tasks and attempts that the run has played; None for a published row."""
     measured: bool = False
-    """Whether the row is the demo model's, which no paper published."""
+    """Whether the row is a result of the harness's demo model. The row comes with the harness, not from a paper."""
     estimated: bool = False
     """Whether the held-out score is an estimate from the tasks of `--subset`."""
     labels: Mapping[str, str] | None = None
-    """Family -> author of its labels; None for a published row."""
+    """Family -> source of its subgoal labels (see `Manifest.labels`); None for a published row."""
     deviations: tuple[str, ...] = ()
-    """Differences from the protocol of the other rows that are allowed in one table, for example other prompts."""
+    """Settings that differ from the harness's defaults, for example the prompts. A mark and a note show them."""
     notes: tuple[str, ...] = ()
     verification: Verification | None = None
-    """None for a published row (its actions are not available) and for a run that was not to be verified."""
+    """None if no verification was asked for, or for a published row, whose actions are not available."""
 
     @property
     def stated(self) -> tuple[str, ...]:
-        """Facts that a replay cannot check; empty for a row without verification."""
+        """`STATED`, the facts that a replay cannot check; empty for a row without verification."""
         return STATED if self.verification else ()
 
     @property
@@ -70,17 +71,18 @@ class Standing:
         return self.folder is not None
 
     def has_own_labels(self, column: str) -> bool:
-        """Whether the column's family has labels of this project or changed tasks: it is not on the published scale."""
+        """Whether the family's subgoal labels are this project's, or its tasks changed: not comparable with published
+        rows."""
         whose = (self.labels or {}).get(column.rpartition("_")[0], "").split(",")
         return "ours" in whose or CHANGED in whose
 
     @property
     def incomplete(self) -> tuple[str, ...]:
-        """Families of which the run has played only a part; the rate of a part is not the rate of the family."""
+        """Families that the run has not played completely."""
         return tuple(f for f, part in (self.played or {}).items() if not part.complete)
 
     def is_incomplete(self, column: str) -> bool:
-        """Whether the column's rate covers only a part of the family."""
+        """Whether the run has played only a part of the column's tasks."""
         return column.rpartition("_")[0] in self.incomplete or self.is_estimated(column)
 
     def is_estimated(self, column: str) -> bool:
@@ -109,7 +111,7 @@ class Leaderboard:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Names of the column groups: the families, and `held_out` if there is such a score."""
+        """Names of the column groups: the families, and `held_out` if the table has a held-out score."""
         return (*self.titles, HELD_OUT) if self.held_out else tuple(self.titles)
 
     def is_held_in(self, standing: Standing, column: str) -> bool:
@@ -122,7 +124,7 @@ class Leaderboard:
         return [f"{family}_{measure}" for family in self.groups for measure in MEASURES]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one flat row per standing; fractions 0..1, None for a missing number."""
+        """Return one flat row per row of the leaderboard. Rates are fractions 0..1; a missing number is None."""
         rows = []
         for standing in self.standings:
             row: dict[str, Any] = {

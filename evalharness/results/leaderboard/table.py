@@ -1,4 +1,4 @@
-"""Print a leaderboard as tables like those of the paper, with verification of own runs."""
+"""Print a leaderboard as a table in the layout of the AgentRefine paper."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from evalharness.results.tabular.table import Cell, Column, Row, Table
 from evalharness.results.tabular.text import OURS, print_table, text_of
 
 STATED_MARK = "\u00a7"
-"""Mark after the name of a row: the section sign."""
+"""Mark after the name of a run: a note says which facts about the run (`STATED`) a replay cannot check."""
 DERIVED_MARK = "~"
 _PART_NOTE = f"{MARKS[PART]}; sorted below the rows of complete families"
 _DEVIATES_NOTE = (
@@ -65,7 +65,7 @@ def footnotes(board: Leaderboard, *, derived: bool = True) -> list[str]:
 
 
 def table_of(board: Leaderboard, *, series: bool = False) -> Table:
-    """Return a table with every row and column. `series`: keep the series of rows that are sorted by a column."""
+    """Return a table with every row and column. `series`: also group rows by series if they are sorted by a column."""
     names = [standing.name for standing in board.standings]
     rows = []
     for standing in board.standings:
@@ -78,7 +78,7 @@ def table_of(board: Leaderboard, *, series: bool = False) -> Table:
 
 
 def _with_verification(table: Table, board: Leaderboard) -> Table:
-    """Add the verification after the name of each row, for formats without a column for it."""
+    """Add `[verified]` or `[not verified]` after the name of each row whose verification was asked for."""
     rows = (
         replace(row, marks=f"{row.marks} [{standing.verification}]") if standing.verification else row
         for row, standing in zip(table.rows, board.standings, strict=True)
@@ -115,7 +115,7 @@ def _whole(board: Leaderboard) -> Table:
 
 
 def _brief(board: Leaderboard) -> Table:
-    """Return a table without intervals, with one measure, or with all measures if the columns are few."""
+    """Return a table without intervals. If it has more than `MOST_COLUMNS` columns, keep only one measure."""
     table = _whole(board)
     rows = (
         replace(row, cells={key: replace(cell, ci95=None) for key, cell in row.cells.items()})
@@ -134,7 +134,7 @@ def print_leaderboard(console: Console, board: Leaderboard, *, verbose: bool = F
     for answer in answers(board) if board.held_out else ():
         console.print(line(answer, "bold"))
     if board.standings:
-        # The first note below the table explains the mark of our rows.
+        # `explain=False`, because the first note below the table explains the mark of the user's runs.
         print_table(console, _whole(board) if verbose else _brief(board), explain=False, gap=verbose)
     notes = footnotes(board, derived=False)
     if {standing.ours for standing in board.standings} == {True, False}:
@@ -151,7 +151,7 @@ def text_leaderboard(board: Leaderboard, *, verbose: bool = False) -> str:
 
 
 def flat_table(board: Leaderboard) -> Table:
-    """Return a table for Markdown and LaTeX."""
+    """Return the leaderboard as one table for Markdown and LaTeX, with verification and intervals in its cells."""
     table = _with_verification(table_of(board), board)
     rows = []
     for row, standing in zip(table.rows, board.standings, strict=True):
@@ -161,7 +161,7 @@ def flat_table(board: Leaderboard) -> Table:
 
 
 def _with_derived(row: Row, standing: Standing, column: Column) -> Cell:
-    """Return the cell; add the derived interval if it is the held-out score of a published row."""
+    """Return the cell. To a published held-out score, add the interval that is derived from the printed rates."""
     cell, limits = row.cell(column), standing.ci95.get(column.key)
     if standing.ours or limits is None or not column.key.startswith(HELD_OUT):
         return cell
