@@ -1,4 +1,4 @@
-"""Write the first line of every screen and page: a sentence with the number that answers the user's question."""
+"""Write the first line of every output: a sentence with the main number, for example the held-out success."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from evalharness.results.sweep import Sweep
 
 TOTALS = {HELD_OUT: "held-out", ESTIMATED: "held-out, estimated", POOLED: "pooled"}
-"""Scores over several families -> title in tables and sentences."""
+"""Name of a score over several families -> its title in tables and sentences."""
 
 
 def p_value(p: float) -> str:
-    """Return p with three decimals, in five characters."""
+    """Return p with three decimals; `<.001` for a smaller p."""
     return "<.001" if p < 0.001 else f"{p:.3f}"
 
 
@@ -31,7 +31,7 @@ def rate_in_words(score: Scores | Estimate) -> str:
 
 
 def answer_of_run(summary: Summary, titles: Mapping[str, str]) -> str:
-    """Return a sentence with the held-out success; else with its estimate, the pooled success, or each family's."""
+    """Return a sentence with the held-out success, else its estimate, else the pooled success, else each family's."""
     if score := summary.held_out:
         return f"held-out success {rate_in_words(score)}, {score.n} tasks"
     if estimate := summary.held_out_estimate:
@@ -69,7 +69,7 @@ def difference_in_words(d: Difference, titles: Mapping[str, str]) -> str:
 
 
 def missing_evidence(d: Difference, comparisons: int = 1) -> str:
-    """Describe how much evidence is missing for a difference that is not significant."""
+    """Explain why a difference is not significant: p values, number of tasks needed, or the detectable difference."""
     if d.p < SIGNIFICANT:
         return f"p {p_value(d.p)} alone, {p_value(d.p_holm)} with Holm's correction for {comparisons} comparisons"
     if (needed := d.tasks_needed) is not None:
@@ -80,7 +80,7 @@ def missing_evidence(d: Difference, comparisons: int = 1) -> str:
 
 
 def headline_of(differences: Sequence[Difference]) -> Difference:
-    """Return the main test of a comparison: success in the main score (`headline`)."""
+    """Return the test of success in the main score of a comparison (`headline`)."""
     name = headline(differences)
     return next(d for d in differences if d.family == name)
 

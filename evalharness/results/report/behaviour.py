@@ -17,7 +17,7 @@ _BY_NAME = {figure.name: figure for figure in FIGURES}
 
 
 def figure_value(figure: Figure, value: float) -> str:
-    """Return a share in percent, or a mean in its own unit."""
+    """Return the value of a figure as text: a share in percent, a mean with one decimal."""
     return f"{100 * value:.1f}" if figure.share else f"{value:.1f}"
 
 
@@ -31,7 +31,7 @@ def _head(console: Console, name: str, run: RunBehaviour) -> None:
 
 
 def print_behaviour(console: Console, run: RunBehaviour, rows: Sequence[BehaviourRow]) -> None:
-    """Print the figures of all families together (or of the only family) with intervals, and each family's value."""
+    """Print each figure over all families with its interval, and its value in each family."""
     values = {(row.family, row.figure): row for row in rows}
     families = list(dict.fromkeys(row.family for row in rows))
     titles = run.manifest.titles
@@ -42,7 +42,7 @@ def print_behaviour(console: Console, run: RunBehaviour, rows: Sequence[Behaviou
         "",
         "all" if first == ALL else titles.get(first, first),
         "95 % CI",
-        # In 80 columns, five families have four characters each.
+        # Short titles, so that a table with five families fits into 80 characters.
         *(run.short_title(family) for family in others),
     )
     if not others:
@@ -67,7 +67,7 @@ def print_behaviour(console: Console, run: RunBehaviour, rows: Sequence[Behaviou
 
 
 def describe_intervals(count: int) -> str:
-    """Return a warning that several 95 % intervals are not corrected for their number."""
+    """Return the warning that the intervals are not corrected for multiple comparisons."""
     missed = f"about {0.05 * count:.0f}" if count >= 20 else "one in 20"
     return f"intervals are not corrected for the number of figures; expect {missed} to miss the true value by chance"
 

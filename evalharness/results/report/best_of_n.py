@@ -20,7 +20,7 @@ _CURVES = {"best_success": "pass@k", "best_progress": "best progress", "every_su
 
 
 def decoding_rows(study: BestOfN, group: str) -> list[Row]:
-    """Return the rows `greedy`, `one sample`, `best of N` and `delta`. The paper has no row for one sample."""
+    """Return the rows `greedy`, `one sample` (mean of single samples), `best of N` and `delta` (best of N - greedy)."""
     kinds: dict[str, Mapping[str, Mapping[str, float]]] = {
         "greedy": {f.family: f.greedy for f in study.families},
         "one sample": {f.family: f.one_sample for f in study.families},
@@ -50,7 +50,7 @@ def _title(study: BestOfN, family: str) -> str:
 
 
 def best_table(study: BestOfN) -> Table:
-    """Return the table of greedy, one sample, best of N and their difference, in the paper's layout."""
+    """Return the table of `decoding_rows` in the layout of the AgentRefine paper."""
     columns = (
         Column(f"{family.family}_{measure}", measure, _title(study, family.family))
         for family in study.families
@@ -60,7 +60,7 @@ def best_table(study: BestOfN) -> Table:
 
 
 def select_ks(n: int) -> list[int]:
-    """Return every k from 1 to n if n is at most ten; otherwise about ten k that grow by doubling, and n."""
+    """Return the values of k in the table: 1 to n if n is at most ten; otherwise about ten values from 1 to n."""
     if n <= _MOST_COLUMNS:
         return list(range(1, n + 1))
     return sorted({1, 2, 3, 4, 6, 8, *(2**i for i in range(4, n.bit_length())), n} & set(range(1, n + 1)))
@@ -83,7 +83,7 @@ def curves_table(study: BestOfN) -> Drawn:
 
 
 def answer(study: BestOfN) -> str:
-    """Return a sentence about the gain of sampling over one greedy attempt, in the main score."""
+    """Return a sentence with the gain in success of the best of N samples over one greedy attempt."""
     total = next((f for f in study.families if f.family == HELD_OUT), study.families[0])
     low, high = (100 * end for end in total.delta_ci95["success"])
     greedy, best = percent(total.greedy["success"]), percent(total.best["success"])
@@ -95,7 +95,7 @@ def answer(study: BestOfN) -> str:
 
 
 def print_best_of_n(console: Console, study: BestOfN, *, verbose: bool = False) -> None:
-    """Print the study. `verbose` has no effect: every number is printed."""
+    """Print the study. `verbose` has no effect, because every number is always printed."""
     about = f"suite {study.suite}, at most {study.max_turns} turns, temperature {temperature_text(study)}"
     if study.perturbation:
         about += f", perturbation {study.perturbation}"

@@ -40,7 +40,7 @@ def _with_interval(point: Point, column: str, measure: str) -> str:
 
 
 def families_table(training: Training) -> Table:
-    """Return the table of each family's rate, in the measure that selects the best checkpoint."""
+    """Return a table of each family's rate at each checkpoint, in the measure that selects the best checkpoint."""
     families = [column for column in training.points[0].rates if column != training.score]
     table = plain_table(f"{training.by} %", *(printable(training.titles.get(f, f)) for f in families))
     for point in training.points:
@@ -68,7 +68,7 @@ def tests_table(training: Training, measures: Sequence[str]) -> Table:
 
 
 def winner_lines(training: Training) -> list[str]:
-    """Return lines that name the best checkpoint and the tasks that selected it."""
+    """Return a line about the best checkpoint, and a line about the tasks on which it was selected."""
     winner, column = training.winner, training.titles.get(training.score, training.score)
     rate, _, limits = _with_interval(winner, training.score, training.by).strip().partition(" ")
     among = f", of {training.chosen_among}" if training.chosen_among > 1 else ""
@@ -83,7 +83,7 @@ def winner_lines(training: Training) -> list[str]:
 
 
 def print_training(console: Console, training: Training, *, verbose: bool = False) -> None:
-    """Print the checkpoints. `verbose`: the tests of both measures, not only of the selecting measure."""
+    """Print the checkpoints. `verbose`: print the tests of both success and progress, instead of only `training.by`."""
     answer, *others = winner_lines(training)
     count = len(training.points)
     many = "1 checkpoint" if count == 1 else f"{count} checkpoints"

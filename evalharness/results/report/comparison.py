@@ -56,7 +56,7 @@ def _cells(d: Difference) -> dict[str, str]:
 
 
 def difference_tables(comparison: Comparison, *, verbose: bool = False) -> Iterator[Table]:
-    """Yield a table per measure with a row per family. `verbose`: also p by kind, detectable difference, and tally."""
+    """Yield a table per measure with a row per family. `verbose`: add p by kind, detectable difference, and wins."""
     a, b = comparison.letters
     names = {
         "n": "n",
@@ -83,14 +83,14 @@ def difference_tables(comparison: Comparison, *, verbose: bool = False) -> Itera
 
 
 def compact_ids(task_ids: Sequence[str]) -> Iterator[str]:
-    """Yield a line for each family and suite: `babyai/agentboard: 003 007 012`."""
+    """Yield a line with the task numbers of each family and suite: `babyai/agentboard: 003 007 012`."""
     parts = (task_id.rpartition("/") for task_id in task_ids)
     for prefix, indices in group_by_key((prefix, index) for prefix, _, index in parts).items():
         yield f"{prefix}: {' '.join(indices)}"
 
 
 def _parts_of_the_error(comparison: Comparison, titles: Mapping[str, str]) -> Drawn | None:
-    """Return the table of variance components; None if every task was attempted once."""
+    """Return the table of standard errors from the choice of tasks and from each run's attempts; None if unknown."""
     others = (f"another run of {letter}" for letter in comparison.letters)
     table = plain_table("standard error, points", "other tasks", *others, gap=2)
     for d in comparison.differences:
@@ -122,7 +122,7 @@ def answers(comparisons: Sequence[Comparison]) -> list[str]:
 
 
 def cautions(comparison: Comparison) -> list[str]:
-    """Return warnings that a reader must know before trusting the answer."""
+    """Return the comparison's notes, and a warning if the answer may not hold for other kinds of tasks."""
     d = headline_of(comparison.differences)
     if d.p_holm < SIGNIFICANT <= (d.p_by_kind or 0.0):
         return [
@@ -195,7 +195,7 @@ def _print_details(console: Console, comparison: Comparison) -> None:
 
 
 def verdict(limit: Limit, comparison: Comparison) -> tuple[str, bool]:
-    """Return (line about a limit, whether the comparison fails it). Raise UserError if it has no such score."""
+    """Return (line about a limit, whether the comparison fails it). Raise UserError if the score was not compared."""
     failed, d = limit.test(comparison.differences)
     text = difference_in_words(d, _titles(comparison))
     return f"{comparison.letters[1]} {'fails' if failed else 'passes'} --fail-if {limit.text}: {text}", failed
@@ -240,7 +240,7 @@ def tests_of_families(comparisons: Iterable[Sequence[Difference]]) -> int:
 
 
 def _print_method(console: Console, comparisons: Sequence[Comparison]) -> None:
-    """Explain the columns of all tables."""
+    """Print an explanation of the columns of all tables."""
     every = [d for c in comparisons for d in c.differences]
     first = headline_of(comparisons[0].differences)
     adjusted = holm_line(

@@ -1,4 +1,4 @@
-"""Print success by kind of task, one line per family, for one run or for two runs."""
+"""Print the success rate in each kind of task, one line per family, for one run or for two runs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ def print_kinds(
     titles: Mapping[str, str],
     letters: Sequence[str] = (),
 ) -> None:
-    """Print success by kind. `kinds`: family -> kind -> score in each run. `letters`: the letter of each run, if there
-    are several runs."""
+    """Print success by kind of task. `kinds`: family -> kind -> score in each run. `letters`: a letter per run."""
     if not kinds:
         return
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
@@ -43,7 +42,7 @@ def _rate(score: KindScore) -> str:
 
 
 def kinds_of(summary: Summary) -> dict[str, dict[str, tuple[KindScore]]]:
-    """Return the kinds of a summary in the form that `print_kinds` needs."""
+    """Map family -> kind of task -> score, each in a tuple of one run, as `print_kinds` needs it."""
     return {
         family: {kind: (score,) for kind, score in entry.by_kind.items()}
         for family, entry in summary.families.items()

@@ -29,9 +29,9 @@ _STYLE: dict[Any, Any] = {
     "axes.titlesize": 10,
     "axes.titleweight": "bold",
     "legend.frameon": False,
-    "svg.hashsalt": "evalharness",  # the same numbers give the same file
+    "svg.hashsalt": "evalharness",  # fixed ids: equal figures give equal files
     "svg.fonttype": "none",
-    "text.parse_math": False,  # a model's name is text, also with dollar signs in it
+    "text.parse_math": False,  # dollar signs in a model's name are no formula
 }
 
 
@@ -43,7 +43,7 @@ PAPER: dict[Any, Any] = {
     "pdf.fonttype": 42,  # TrueType: text can be copied, and conferences accept it
     "figure.titlesize": 0,
 }
-"""Changes to `_STYLE` for a figure in a paper. It has no title, because the caption replaces it."""
+"""Settings that replace those of `_STYLE` for a paper. A size of 0 removes the title, because a paper has a caption."""
 Style = Literal["screen", "paper"]
 
 
@@ -60,8 +60,7 @@ def style(look: Style = "screen") -> AbstractContextManager[None]:
         log = logging.getLogger("matplotlib")
         level = log.level
         with rc_context({**_STYLE, **(PAPER if look == "paper" else {})}), warnings.catch_warnings():
-            # A character that the font lacks is drawn as a box. The user sees the box in the figure, so matplotlib
-            # need not warn in the terminal.
+            # Suppress matplotlib's warnings about characters that the font lacks: the user sees a box in the figure.
             warnings.simplefilter("ignore")
             log.setLevel(logging.ERROR)
             try:
@@ -73,8 +72,7 @@ def style(look: Style = "screen") -> AbstractContextManager[None]:
 
 
 def save_figure(figure: Figure, stem: Path, look: Style = "screen") -> list[Path]:
-    """Save as SVG, and as PNG (200 dots per inch) or, for a paper, as PDF. The same numbers give the same bytes. Raise
-    UserError if the folder cannot be written."""
+    """Save the figure as SVG, and as PNG or (for a paper) PDF. Raise UserError if a file cannot be written."""
     paths = [stem.with_suffix(".pdf" if look == "paper" else ".png"), stem.with_suffix(".svg")]
     for path in paths:
         save_as(figure, path)
@@ -82,7 +80,7 @@ def save_figure(figure: Figure, stem: Path, look: Style = "screen") -> list[Path
 
 
 def save_as(figure: Figure, target: Path) -> None:
-    """Save as PDF, SVG or PNG, as the file's ending says. Raise UserError if the file cannot be written."""
+    """Save the figure as PDF, SVG or PNG, by the ending of `target`. Raise UserError if the file cannot be written."""
     metadata: dict[str, dict[str, None]] = {
         ".pdf": {"CreationDate": None, "Producer": None, "Creator": None},
         ".svg": {"Date": None, "Creator": None},

@@ -17,11 +17,11 @@ DASHES = ("-", "--", "-.", ":")
 _LONGEST_LABEL = 60
 """Maximum length of a label in characters, so that a long name does not make the figure wider."""
 INCH_A_CHARACTER = 0.075
-"""Width of a character in a label."""
+"""Approximate width of a character in a label, in inches."""
 
 
 def short_label(text: str) -> str:
-    """Return the label as one line. Cut the middle of a very long label: names of models differ at their ends."""
+    """Return the label as one line. Cut the middle of a long label, because names of models differ at their ends."""
     text = printable(text, single_line=True)
     if len(text) <= _LONGEST_LABEL:
         return text
@@ -79,7 +79,7 @@ def _family_panels(
 def measure_panels(
     rows: Sequence[Row], titles: Mapping[str, str], title: str, height: float, beside: float = 0.0
 ) -> tuple[Figure, dict[tuple[str, str], Axes]]:
-    """Make a row of panels per measure and a column per family. `beside`: inches that the labels need."""
+    """Make a panel per measure (row) and family (column). `beside`: inches that labels beside the panels need."""
     families, measures = values_of(rows, "family"), values_of(rows, "measure")
     figure = make_figure(max(5.0, 1.6 + 1.7 * len(families), beside + 1.7 * len(families)), height, title)
     grid = figure.subplots(len(measures), len(families), sharex=True, sharey=True, squeeze=False)
@@ -103,7 +103,7 @@ def add_legend(figure: Figure) -> None:
     widest = max(map(len, handles)) * INCH_A_CHARACTER + 0.6
     columns = int(max(1, min(3, len(handles), figure.get_figwidth() // widest)))
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns)
-    # The figure grows with the rows of the legend, so that the panels keep their size.
+    # Make the figure higher by the rows of the legend, so that the panels keep their size.
     figure.set_figheight(figure.get_figheight() + 0.17 * (-(-len(handles) // columns) - 1))
 
 
@@ -122,7 +122,7 @@ def _curve(
 
 
 def _banded(title: str, lines: int) -> tuple[str, bool]:
-    """Return the title of a figure with `lines` lines per panel, and whether the lines have interval bands."""
+    """Return (title, whether to draw interval bands) for a figure with `lines` lines per panel."""
     band = lines <= _MOST_BANDS
     return (f"{title} (bands: 95 % over tasks)" if band else title), band
 
@@ -169,7 +169,7 @@ def _points(axes: Axes, rows: Sequence[Row], xs: Sequence[float], i: int, label:
     ys = [100 * row["rate"] for row in rows]
     if not ys:
         return
-    # By a rounding error, a bootstrap interval may not contain its own mean.
+    # A bar must not be negative: by rounding errors, the mean may lie outside its bootstrap interval.
     below = [max(0.0, y - 100 * row["ci95_low"]) for y, row in zip(ys, rows, strict=True)]
     above = [max(0.0, 100 * row["ci95_high"] - y) for y, row in zip(ys, rows, strict=True)]
     axes.errorbar(
@@ -179,7 +179,7 @@ def _points(axes: Axes, rows: Sequence[Row], xs: Sequence[float], i: int, label:
 
 
 def draw_best_of_k(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
-    """Draw the curves over k. Dashes show the curves; colours show the runs if there are several, else the curves."""
+    """Draw the curves over k. Each curve has its own dashes; each run has its own colour, or each curve if one run."""
     runs = values_of(rows, "run")
     title, band = _banded("k samples of a task", len(runs) * len(CURVE_NAMES))
     figure, panels = _family_panels(rows, titles, title, "rate (%)")
@@ -200,7 +200,7 @@ def draw_best_of_k(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
 
 
 def draw_over(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
-    """Draw success and progress of each family over the training step, or over the value of a label."""
+    """Draw success and progress of each family over the training step, or over the values of a label of the runs."""
     axis = str(rows[0]["axis"])
     figure, panels = _family_panels(rows, titles, f"By {short_label(axis)} (bars: 95 %)", "rate (%)")
     series, measures = values_of(rows, "series"), values_of(rows, "measure")
@@ -212,7 +212,7 @@ def draw_over(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
                 label = f"{short_label(name)}: {measure}" if len(series) > 1 else measure
                 _points(axes, own, [float(row["x"]) for row in own], len(measures) * i + j, label)
         axes.set_xlabel(short_label(axis))
-        if xs[0] > 0 and xs[-1] >= 8 * xs[0]:  # data sizes grow by doubling
+        if xs[0] > 0 and xs[-1] >= 8 * xs[0]:  # wide range, such as data sizes
             axes.set_xscale("log", base=2)
             axes.set_xticks(xs, [f"{x:g}" for x in xs], rotation=45 if len(xs) > 5 else 0)
             axes.minorticks_off()
@@ -225,4 +225,4 @@ DRAW = {
     "difficulty": draw_difficulty,
     "best_of_k": draw_best_of_k,
 }
-"""Name of a plot and of its files -> function that draws it."""
+"""Name of a plot (and of its files, without their endings) -> function that draws the plot."""

@@ -1,4 +1,4 @@
-"""Build the tables of a run's scores with one row per family; `--verbose` adds grounding, floors and ceilings."""
+"""Build the tables of a run's scores: rates of each family, and with `--verbose` grounding, floors and ceilings."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ _USUAL = dict(zip(MEASURES, MEASURES, strict=True))
 
 
 def score_tables(summary: Summary, titles: Mapping[str, str], *, verbose: bool = False) -> Iterator[Table]:
-    """Yield tables of success and progress with 95 % intervals. A family with its own names for the scores has its own
-    table."""
+    """Yield tables of success and progress with intervals. A family whose scores have other names has its own table."""
     apart = summary.scores or {}
     usual = {family: row for family, row in summary.families.items() if family not in apart}
     if usual:
@@ -34,7 +33,7 @@ def score_tables(summary: Summary, titles: Mapping[str, str], *, verbose: bool =
 
 
 def _columns(names: Mapping[str, str], verbose: bool) -> tuple[Column, ...]:
-    limits = "" if verbose else " [95 % CI]"  # with it, three columns are wider than 80 characters
+    limits = "" if verbose else " [95 % CI]"  # too wide beside the column `grounding`
     rates = [Column(measure, f"{name} %{limits}") for measure, name in names.items()]
     return (Column("tasks", "tasks"), *rates, *([Column("grounding", "grounding %")] if verbose else []))
 
@@ -55,7 +54,7 @@ def _rates(score: Scores | Estimate | FamilyRow, marks: str = "") -> dict[str, C
 
 
 def _totals(summary: Summary) -> Iterator[Row]:
-    """Yield the row of the held-out score; else of its estimate; else of the pooled score."""
+    """Yield the row of the held-out score, or else of the estimated held-out score, or else of the pooled score."""
     for name in (HELD_OUT, ESTIMATED, POOLED):
         if (score := getattr(summary, name)) is not None:
             of = f"/{score.stands_for}" if name == ESTIMATED else ""
@@ -64,7 +63,7 @@ def _totals(summary: Summary) -> Iterator[Row]:
 
 
 def floor_table(summary: Summary, titles: Mapping[str, str]) -> Table | None:
-    """Return the table of floors, ceilings and corrected rates; None if no range is stored."""
+    """Return the table of floors, ceilings and chance-corrected rates; None if no family has stored ranges."""
     rows = []
     for measure in MEASURES:
         for family, row in summary.families.items():
@@ -88,12 +87,12 @@ def floor_table(summary: Summary, titles: Mapping[str, str]) -> Table | None:
 
 
 def _is_early(entry: FamilyRow) -> bool:
-    """Return whether only a part of the episodes has ended. Episodes that end early are not a random sample."""
+    """Return whether some episodes have not ended yet: the ended episodes are then not a random sample."""
     return 0 < entry.episodes < entry.episodes_selected - entry.infrastructure_failures
 
 
 def legend(summary: Summary) -> list[str]:
-    """Return the meaning of the marks after the rates."""
+    """Return the explanation of the marks after the rates."""
     parts = []
     if any(map(_is_early, summary.families.values())):
         parts.append(f"{EARLY} only the episodes that have ended: not the family's rate")

@@ -1,4 +1,4 @@
-"""Show the runs of a study as rows of a leaderboard, and compare each run with the first."""
+"""Show the runs of a study as rows of a leaderboard, and compare each run with the first run."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class StudyRuns:
 
 
 def put_seeds_together(runs: Sequence[ScoredRun], benchmark: Benchmark) -> StudyRuns:
-    """Return a row for the mean and one for each seed. Raise UserError if the runs differ in more than their seed."""
+    """Return a row for the mean and a row for each run. Raise UserError if more than the seeds of the runs differs."""
     mean = own_row(join_repeats(runs), f"mean of {len(runs)} seeds", benchmark.prompts, ())
     board = _board(runs, benchmark)
     return StudyRuns(replace(board, standings=(mean, *board.standings)))
 
 
 def put_agents_together(runs: Sequence[ScoredRun], benchmark: Benchmark) -> StudyRuns:
-    """Return a row for each agent, and compare every agent with the first. Raise UserError if the protocols differ."""
+    """Return a row for each run, and compare each agent with the first. Raise UserError if the protocols differ."""
     return StudyRuns(_board(runs, benchmark), tuple(compare_runs(runs)) if len(runs) > 1 else ())
 
 

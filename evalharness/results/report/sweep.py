@@ -21,7 +21,7 @@ from evalharness.results.tabular.text import print_table
 
 
 def _mark(*columns: RunColumn) -> str:
-    """Return the mark for our own wordings, if one of the columns uses one."""
+    """Return the mark of perturbations that are reworded by us, if a column has such a perturbation; otherwise ""."""
     return DIFFERS if any(column.recalled for column in columns) else ""
 
 
@@ -40,7 +40,7 @@ def sweep_table(sweep: Sweep) -> Cells:
 
 
 def first_average_line(sweep: Sweep) -> str:
-    """Return a line with the average of the paper's first version; "" if there is none."""
+    """Return a line with the average over the perturbations of the paper's first version; "" if a run is missing."""
     if sweep.first_average is None:
         return ""
     rates = ", ".join(f"{measure} {percent(sweep.first_average[measure])}" for measure in MEASURES)
@@ -67,7 +67,7 @@ def _cells(d: Difference, tests: tuple[str, str], kept: float | None) -> list[st
 
 
 def changes_table(sweep: Sweep) -> Cells:
-    """Return a table with a row per run: rates, and changes from the unperturbed run."""
+    """Return a table of rates and of changes from the unperturbed run, with a row per run."""
     columns, rows = [], []
     for m in MEASURES:
         columns += [Column(m, f"{m} %"), Column(f"{m}_change", "change [95 % CI]")]
@@ -83,7 +83,7 @@ def changes_table(sweep: Sweep) -> Cells:
 
 
 def print_sweep(console: Console, sweep: Sweep, *, verbose: bool = False) -> None:
-    """Print the sweep. `verbose`: also the table in the paper's layout with intervals, and every test."""
+    """Print the sweep. `verbose`: add the table in the paper's layout with intervals, and the table of all tests."""
     attempts = f", {sweep.samples} samples of each" if sweep.samples > 1 else ""
     title = f"{sweep.model} on {sweep.title}, {sweep.columns[0].n} tasks{attempts}"
     console.print(line(answer_of_sweep(sweep), "bold"))

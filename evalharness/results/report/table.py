@@ -31,7 +31,7 @@ def _model_of(summary: Summary) -> str:
 
 
 def notes(summary: Summary, titles: Mapping[str, str]) -> list[str]:
-    """Return notes that describe the run behind the numbers."""
+    """Return notes on how the run was played and what was counted: protocol, choice of tasks, errors, limits, data."""
     lines = [
         f"{_model_of(summary)} · suite {summary.suite} · "
         + (f"agent {printable(summary.agent, single_line=True)} · " if summary.agent else "")
@@ -100,7 +100,7 @@ def notes(summary: Summary, titles: Mapping[str, str]) -> list[str]:
 
 
 def _outside_lines(summary: Summary) -> list[str]:
-    """Return what external agents report about themselves (marked as not measured), and how they ended episodes."""
+    """Return lines with the model, tokens and cost that external agents report, and with how they ended episodes."""
     if (agent := summary.outside) is None:
         return []
     models = agent.said_models
@@ -124,7 +124,7 @@ def _outside_lines(summary: Summary) -> list[str]:
 
 
 def _protocol_lines(summary: Summary) -> list[str]:
-    """Return the number that another group's protocol would report, and how much its random draw would change it."""
+    """Return a line with the score that another group's protocol reports, and a line about its random games."""
     if (number := summary.protocol_number) is None:
         return (
             ["the protocol has no number of its own here (evalharness data protocols show)"]
@@ -171,7 +171,7 @@ def token_lines(summary: Summary, titles: Mapping[str, str]) -> list[str]:
 
 
 def _trials(summary: Summary, titles: Mapping[str, str]) -> list[str]:
-    """Return the success by trial, if an agent has several trials. The table has the rates after the last trial."""
+    """Return a line per family with the success after each trial, if the agent tries a task again after a failure."""
     return [
         f"{titles.get(family, family)} solved within 1, 2, ... trials: "
         + ", ".join(f"{100 * share:.1f}" for share in row.success_by_trial)
@@ -202,14 +202,14 @@ def _figures(summary: Summary, titles: Mapping[str, str]) -> list[str]:
 
 
 def _at_most(summary: Summary) -> str:
-    """Return `at most 30 turns`, and the families with a smaller limit."""
+    """Return the turn limit, and the limits of families with a smaller one: `at most 30 turns (hotpotqa 6)`."""
     limits = summary.turn_limits or {}
     less = [f"{family} {limit}" for family, limit in limits.items() if limit != summary.max_turns]
     return f"at most {summary.max_turns} turns" + (f" ({', '.join(less)})" if less else "")
 
 
 def warnings(summary: Summary, titles: Mapping[str, str]) -> list[str]:
-    """Return warnings about missing episodes, and about failures that are not the model's."""
+    """Return warnings about episodes that were not played, and about failures of the server or the harness."""
     troubles = (
         summary.format_trouble, summary.refused_actions, summary.template_tokens, summary.unknown_marks
     )  # fmt: skip
@@ -235,7 +235,7 @@ def warnings(summary: Summary, titles: Mapping[str, str]) -> list[str]:
 
 
 FEW_KINDS = 8
-"""Kinds of tasks of a single family that a table shows even without `--verbose`: ALFWorld's six, PDDL's four."""
+"""Success by kind is printed without `--verbose` if a run has one family with at most this number of kinds."""
 
 _PARTS = {
     "model": "model",
@@ -253,7 +253,7 @@ _BOUNDS = {
 
 
 def performance_lines(performance: Performance | None) -> list[str]:
-    """Return lines about the use of time, the efficiency, the server, and lost workers."""
+    """Return lines about efficiency, shares of time, the load of the model server, and worker processes that died."""
     if performance is None or performance.efficiency is None:
         return []
     parts = sorted(performance.time.items(), key=lambda part: -part[1])
@@ -286,7 +286,7 @@ def lost_worker_lines(performance: Performance | None) -> list[str]:
 
 
 def kinds_table(summary: Summary, titles: Mapping[str, str]) -> RenderableType | None:
-    """Return the rates with intervals that use kinds of tasks as units; None if no interval changes."""
+    """Return a table of rates whose intervals have kinds of tasks as units; None if it would repeat `score_tables`."""
     table = plain_table("by kind", "kinds", gap=2)
     rows = []
     for title, entry in _with_held_out(summary, titles):
@@ -315,13 +315,13 @@ _USUAL = ("success", "progress")
 
 
 def _own_names(summary: Summary, titles: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Map the title of a family to its own names of the two rates, if it has own names."""
+    """Map the title of a family to its names for success and progress, if the family names these scores differently."""
     own = (summary.scores or {}).items()
     return {titles.get(family, family): (names.success, names.progress) for family, names in own}
 
 
 def errors_table(summary: Summary, titles: Mapping[str, str]) -> RenderableType | None:
-    """Return the standard errors from other tasks and from another run; None if each task was attempted once."""
+    """Return a table of the standard errors from choice of tasks and from attempts; None with one attempt per task."""
     table = plain_table("standard error, points", "attempts", "other tasks", "another run", gap=2)
     own_names = _own_names(summary, titles)
     for title, entry in _with_held_out(summary, titles):

@@ -13,7 +13,7 @@ from evalharness.base.text import printable, subgoal_words
 from evalharness.records.episode import Episode, Turn
 
 FOLDED_LINES, FOLDED_CHARACTERS = 12, 1200
-"""A longer text is cut to so many lines or characters."""
+"""Maximum number of lines and of characters of a text that is shown without `--raw`."""
 
 
 def fold(text: str) -> str:
@@ -21,7 +21,7 @@ def fold(text: str) -> str:
     lines = text.split("\n")
     head = "\n".join(islice(lines, FOLDED_LINES))[:FOLDED_CHARACTERS]
     left = len(text) - len(head)
-    # Print a short rest: it needs no more space than the line that counts it.
+    # Print the whole text if the cut part needs no more space than the line that counts its characters.
     return (
         text
         if left < 80 and len(lines) <= FOLDED_LINES + 1
@@ -30,7 +30,7 @@ def fold(text: str) -> str:
 
 
 def _labelled(label: str, text: str, style: str = "", *, raw: bool = False) -> Table:
-    """Return the text beside its label. `raw`: do not cut a long text."""
+    """Return a row with a label on the left and the text on the right. `raw`: do not cut a long text."""
     grid = Table.grid(padding=0)
     grid.add_column(width=12, no_wrap=True)
     grid.add_column(overflow="fold")
