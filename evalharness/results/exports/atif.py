@@ -1,9 +1,9 @@
 """Write an episode as one JSON document in Harbor's agent trajectory interchange format, ATIF-v1.7.
 
-The system text is a step of the system, and the instruction is a step of the user. Each turn is two steps of the agent:
-the reply with its reasoning, and the action as a call of the tool `act` with the observation as its result. NeMo Gym's
-`reverify` refuses a step that has both a message and a call, and an observation without a call. So if the reply had no
-action, `act` is called with none.
+The system prompt becomes a step with source `system`, and the instruction a step with source `user`. Each turn becomes
+two steps with source `agent`: the reply with its reasoning, and a call of the tool `act` with the action and the
+observation as its result. NeMo Gym's `reverify` refuses a step with both a message and a tool call. It also refuses an
+observation without a tool call, so `act` is called with a null action if the reply had no action.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _without_missing(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def trajectory(episode: Episode, manifest: Manifest) -> dict[str, Any]:
-    """Return the document of one episode."""
+    """Return one episode as an ATIF document."""
     messages, whole = opening(episode, Protocol.of(manifest))
     begun = datetime.fromtimestamp(episode.started, UTC).isoformat()
     steps: list[dict[str, Any]] = [
@@ -97,7 +97,7 @@ def trajectory(episode: Episode, manifest: Manifest) -> dict[str, Any]:
 
 
 def _steps_of(turn: Turn) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the reply's step and that of the action with its observation."""
+    """Return two steps: the reply, and the action with its observation."""
     call = f"turn-{turn.turn}"
     metrics = {"prompt_tokens": turn.prompt_tokens, "completion_tokens": turn.completion_tokens}
     reply = {

@@ -25,7 +25,7 @@ class Protocol:
     limits: Mapping[str, int] = field(default_factory=dict)
     keep_thinking: bool = False
     agent: ChosenAgent | None = field(default_factory=lambda: find_agent("react"))
-    """None: the run's agent is not installed; its messages are replaced by a plain chat."""
+    """The run's agent; None if it is not installed. Then the built-in ReAct agent builds the messages."""
     adaptation: Adaptation = AS_WRITTEN
 
     @classmethod
@@ -45,7 +45,7 @@ class Protocol:
         return ReactAgent() if self.agent is None else self.agent.make()
 
     def start(self, episode: Episode, folder: Path | None = None) -> tuple[EpisodeStart, bool]:
-        """Return the input of the agent's first turn, and whether the prompt file was found (in `folder`, if given)."""
+        """Return the input of the agent's first turn, and whether the prompt file was found (in `folder`)."""
         which = (episode.family, episode.kind, episode.perturbation, episode.prompt_hash)
         played = played_prompt(*which, folder, self.adaptation, episode.words)
         prompt, actions = (
@@ -61,7 +61,7 @@ _NO_PROMPT = PromptFile(environment="", system="", instruction="", format_rules=
 
 
 def opening(episode: Episode, protocol: Protocol = USUAL) -> tuple[list[Message], bool]:
-    """Return the messages before the first reply, and whether they are complete.
+    """Return the messages before the first reply, and whether these messages are complete.
 
     Run folders keep the hash of a prompt file, not its text. If the prompt file has changed, or the family is not
     installed, only the goal and the first observation are known.
@@ -76,7 +76,7 @@ def opening(episode: Episode, protocol: Protocol = USUAL) -> tuple[list[Message]
 
 
 def conversation(episode: Episode, protocol: Protocol = USUAL) -> list[Message]:
-    """Return the opening, then each reply with its observation. Turns that a full context dropped are included."""
+    """Return the first messages, then each reply with its observation, including turns that a full context lost."""
     messages, _ = opening(episode, protocol)
     agent = protocol.make_agent()
     for rebuilt in rebuild(agent, protocol.start(episode)[0], _last_trial(episode, protocol)):
@@ -85,7 +85,7 @@ def conversation(episode: Episode, protocol: Protocol = USUAL) -> list[Message]:
 
 
 def _last_trial(episode: Episode, protocol: Protocol) -> Episode:
-    """Return the episode without earlier trials. Keep `trims` only if the agent's further requests depend on them."""
+    """Return the episode with only its last trial. Keep `trims` if the agent's later requests depend on them."""
     if protocol.agent is None:
         turns = tuple(replace(turn, further=()) for turn in episode.turns)
         return replace(episode, turns=turns, further=(), trims=(), earlier=())

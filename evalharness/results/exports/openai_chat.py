@@ -15,7 +15,7 @@ def metadata(episode: Episode) -> dict[str, Any]:
 
 
 def line(episode: Episode, protocol: Protocol = USUAL) -> str:
-    """Return an episode as one line. The chat ends with the last reply: the model never read the last observation."""
+    """Return an episode as one line. The chat omits the last observation, because the model never read it."""
     messages = conversation(episode, protocol)
     if episode.turns:
         messages.pop()

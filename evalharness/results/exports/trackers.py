@@ -44,7 +44,7 @@ def _import(package: str, extra: str) -> Any:
 
 def _wandb(project: str, name: str, config: Mapping[str, Any], scores: Scores) -> None:
     wandb = _import("wandb", "wandb")
-    # The id is the same for the same run: a second upload replaces the first.
+    # The id is the same for the same run, so a second upload replaces the first upload.
     with wandb.init(
         project=project,
         name=name,
@@ -79,7 +79,7 @@ TRACKERS: Mapping[str, Callable[[str, str, Mapping[str, Any], Scores], None]] = 
 
 
 def track(tracker: str, project: str, manifest: Manifest, summary: Summary) -> int:
-    """Send the scores and return their number. The tracker's own environment variables choose the server.
+    """Send the scores; return the number of scores. The tracker's own environment variables choose its server.
 
     Raise UserError if the tracker is not installed, InfrastructureError if it fails.
     """
@@ -90,7 +90,7 @@ def track(tracker: str, project: str, manifest: Manifest, summary: Summary) -> i
         TRACKERS[tracker](project, name, config, numbers)
     except UserError:
         raise
-    except Exception as error:  # a tracker fails with errors of any type; its server or login is the cause
+    except Exception as error:  # trackers raise any type of error
         raise InfrastructureError(
             f"{tracker} did not accept the run: {type(error).__name__}: {error}"
         ) from error

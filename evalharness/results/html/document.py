@@ -1,4 +1,4 @@
-"""Write an HTML page as one file: it contains its style and script, and its security policy lets it load nothing."""
+"""Write an HTML page as one file with its style and script. Its content security policy forbids it to load anything."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def percent(value: float | None, limits: Sequence[float] | None = None) -> str:
 
 
 def asset(name: str) -> str:
-    """Read a style sheet or a script from a folder of `evalharness.results`."""
+    """Read the style sheet or script `name` from the package `evalharness.results`."""
     return (files("evalharness.results") / name).read_text(encoding="utf-8")
 
 
@@ -36,11 +36,11 @@ def _source_hash(content: str) -> str:
 def document(
     title: str, style: str, script: str, body: str, after: Iterable[str] = (), *, connect: str = "'none'"
 ) -> Iterator[str]:
-    """Yield the parts of the whole document, in order.
+    """Yield the HTML document in parts, in order.
 
-    The policy allows only this style and this script (by their hashes), so nothing in `body` can run. The script is
-    between `body` and `after`, so that it starts before the browser has read the large data in `after`.
-    `connect` is the policy's `connect-src`.
+    The content security policy allows only `style` and `script` (by their hashes), so no script in `body` can run.
+    `script` comes before `after`, so that it starts before the browser has read the large data in `after`. `connect` is
+    the policy's `connect-src`: the addresses to which the script may connect.
     """
     policy = (
         f"default-src 'none'; script-src {_source_hash(script)}; style-src {_source_hash(style)}; "

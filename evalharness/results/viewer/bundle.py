@@ -31,13 +31,13 @@ from evalharness.results.viewer.records import COLUMNS, ENDED_BY, TROUBLES, Judg
 
 SCHEMA = 1
 BLOCK_BYTES = 200_000
-"""Approximate size of a block of trajectories: it decompresses in a few milliseconds, and it compresses well."""
+"""Approximate size of a block of trajectories. It unpacks in a few milliseconds, and it compresses well."""
 
 BehaviourRow = tuple[str, str, float, float, float]
-"""(figure, family, value, low, high); the family is "" for all families together."""
+"""(title of the figure, family, value, ends of the interval). The family is "" for all families together."""
 EpisodeJudgements = Mapping[EpisodeKey, Judgements]
 JudgementsOf = Callable[[Path], EpisodeJudgements]
-"""Run folder -> judgements of its turns."""
+"""Function that maps a run folder to the judgements of its turns."""
 
 
 def behaviour_figures(run: RunBehaviour) -> Sequence[BehaviourRow]:
@@ -116,7 +116,7 @@ class RunRecords:
             self._open, self._open_bytes = [], 0
 
     def blocks(self) -> list[bytes]:
-        """Return the trajectories as gzipped JSON lists."""
+        """Return the blocks: gzipped JSON lists of trajectories."""
         return [*self._closed, self._pack()] if self._open else self._closed
 
     def _pack(self) -> bytes:
@@ -126,7 +126,7 @@ class RunRecords:
         return {name: [row[i] for row in self.rows] for i, name in enumerate(COLUMNS)}
 
     def _count_progress(self, episode: Episode) -> None:
-        """Add the episode's progress to the sums after each turn; an ended episode keeps its progress."""
+        """Add the progress after each turn to the sums of the family. An ended episode keeps its last progress."""
         sums = self._curves.setdefault(episode.family, [0.0] * (self._max_turns + 1))
         reached = [turn.progress for turn in episode.turns[: self._max_turns]]
         for turn, progress in enumerate(reached + [episode.progress] * (self._max_turns - len(reached))):
@@ -134,7 +134,7 @@ class RunRecords:
         sums[-1] += 1
 
     def curves(self) -> dict[str, list[float]]:
-        """Return family -> mean progress after turn 1, 2, ..."""
+        """Map each family to its mean progress after turn 1, 2, ..."""
         return {
             family: [round(total / sums[-1], 4) for total in sums[:-1]]
             for family, sums in sorted(self._curves.items())
@@ -147,8 +147,7 @@ def run_entry(
     label: str,
     behaviour: Sequence[BehaviourRow] = (),
 ) -> dict[str, Any]:
-    """Return the page's data about a run, without its episodes. `label`: the text that distinguishes this run from the
-    others."""
+    """Return the page's data about a run, without its episodes. `label`: the run's name on the page."""
     titles = manifest.titles
     return {
         "name": manifest.display_name,
@@ -171,7 +170,7 @@ def run_entry(
 
 
 class ReadRun:
-    """Reads a run folder once and collects scores, summary and behaviour."""
+    """Scores, summary and behaviour of a run folder, computed while its episodes are read once."""
 
     def __init__(self, folder: Path) -> None:
         """Read all episodes. Raise UserError if `folder` has no finished episode."""
@@ -207,15 +206,15 @@ def read_comparable(folders: Sequence[Path]) -> list[ReadRun]:
 @dataclass(frozen=True)
 class Comparisons:
     answers: list[str]
-    """First lines of the page: the better run of each comparison; without a comparison, each run's score."""
+    """First lines of the page: the better run of each comparison, or without a comparison the score of each run."""
     differences: list[dict[str, Any]]
-    """The comparisons, each with the positions of its two runs."""
+    """The comparisons as JSON objects; `numbers` has the positions of the two compared runs."""
     not_compared: list[str]
-    """Reasons why some runs have no comparison."""
+    """Reasons why a run is not compared with the first run of the page."""
 
 
 def compare_read(read: Sequence[ReadRun], labels: Sequence[str]) -> Comparisons:
-    """Compare every run with the first run that has a comparable protocol and the same tasks."""
+    """Group the comparable runs (`comparable_groups`), and compare each run with the first run of its group."""
     runs = [each.scored for each in read]
     groups, reasons = comparable_groups(runs)
     differences, answers = [], []

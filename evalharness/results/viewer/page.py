@@ -1,4 +1,4 @@
-"""Write the report as one file that works from `file://`, loads nothing, and contains its data compressed."""
+"""Write the report as one HTML file with compressed data. It works from `file://`, because it loads no other file."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def script() -> str:
 
 
 def _data(name: str, packed: bytes) -> str:
-    # No browser runs a script of this type, and base64 cannot contain the end tag.
+    # Browsers do not execute a script of this type. Base64 cannot contain `</script>`.
     return f'<script type="application/gzip" id="{name}">{base64.b64encode(packed).decode()}</script>\n'
 
 
 def title(index: dict[str, Any]) -> str:
-    """Return the page's title: the models, and the day of the last run."""
+    """Return the page's title: the names of the runs, and the day on which the last run started."""
     last = datetime.fromtimestamp(max(run["started"] for run in index["runs"]), UTC)
     return " · ".join(
         [*dict.fromkeys(run["name"] for run in index["runs"]), f"{last:%Y-%m-%d}", "evalharness"]
@@ -43,8 +43,7 @@ def title(index: dict[str, Any]) -> str:
 
 
 def page(bundle: Bundle) -> Iterator[str]:
-    """Yield the document in parts. The index comes before the script and the trajectories after it, so that the
-    overview is visible before the browser has read the trajectories."""
+    """Yield the HTML document in parts. The trajectories come last, so that the browser shows the overview early."""
 
     def blocks() -> Iterator[str]:
         yield _data("prompts", compress_json(bundle.prompts.listed))

@@ -1,4 +1,4 @@
-"""Rebuild the fixed part of a run's conversations from the prompt files; a run stores only the hashes of the files."""
+"""Rebuild the prompts of a run's conversations from the prompt files. A run stores only the hashes of the files."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from evalharness.records.rebuilt import NotRebuiltError, rebuild
 from evalharness.results.exports.conversation import USUAL, Protocol
 
 GOAL, OBSERVATION = "\ue000", "\ue001"
-"""Placeholders for the episode's goal and first observation."""
+"""Placeholders in a prompt for the episode's goal and first observation, which differ between episodes."""
 
 
 @dataclass
 class Prompts:
-    """The distinct fixed parts of conversations."""
+    """The different prompts (messages before the first reply) of the runs on a page, with placeholders."""
 
     folder: Path | None = None
     """Folder with the user's own prompt files, as for `run --prompts`."""
@@ -25,8 +25,8 @@ class Prompts:
     _known: dict[tuple[Any, ...], int | None] = field(default_factory=dict)
 
     def of(self, episode: Episode, protocol: Protocol = USUAL) -> int | None:
-        """Return the position in `listed`. Return None if no prompt file has the recorded hash, or if the agent's
-        requests do not begin with a fixed part."""
+        """Return the position of the episode's prompt in `listed`. Return None if no prompt file has the recorded hash,
+        or if the agent's later requests do not repeat the prompt."""
         which = (episode.family, episode.kind, episode.perturbation, episode.prompt_hash, episode.words)
         key = (*which, protocol.limits.get(episode.family), protocol.agent, protocol.adaptation)
         if key not in self._known:
@@ -37,7 +37,8 @@ class Prompts:
         return self._known[key]
 
     def sent(self, episode: Episode, protocol: Protocol) -> list[list[dict[str, Any]]]:
-        """Return the messages sent in each turn; [] if they are the conversation so far or cannot be rebuilt."""
+        """Return the messages that the agent sent in each turn. Return [] if the agent always sends the conversation so
+        far (so the page can show it without them), or if the messages cannot be rebuilt."""
         if protocol.agent is None or protocol.agent.kind.appends:
             return []
         start, whole = protocol.start(episode, self.folder)

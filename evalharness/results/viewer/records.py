@@ -1,4 +1,4 @@
-"""Convert an episode to the page's data: a row of the list, and the whole trajectory."""
+"""Convert an episode to the page's data: a row of the list of episodes, and the whole trajectory."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from evalharness.protocol.react import FormatError
 from evalharness.records.episode import EndedBy, Episode, Trial, Turn
 
 TROUBLES = (*(str(kind) for kind in FormatError), "not_valid", "context_trimmed", "simulator_disagrees")
-"""Problems of an episode; the order is that of the bits in a row's `troubles`."""
+"""Problems of an episode. The i-th problem is bit i of the number in the column `troubles`."""
 ENDED_BY: tuple[str, ...] = get_args(EndedBy)
 
 TurnJudgement = tuple[str, str, str, str]
-"""(judge, verdict: `right`, `wrong` or `no verdict`, kind of error, the judge's explanation)"""
+"""(judge, verdict, kind of error, explanation of the judge); the verdict is `right`, `wrong` or `no verdict`."""
 Judgements = Mapping[int, Sequence[TurnJudgement]]
-"""Number of a turn, from 1 -> judgements of the turn."""
+"""Number of a turn (counted from 1) -> judgements of this turn."""
 
 COLUMNS = (
     "task",
@@ -35,8 +35,8 @@ COLUMNS = (
     "block",
     "position",
 )
-"""Columns of the list. `task` and `ended_by` are positions in lists of the index, and `troubles` has a bit per problem.
-`block` and `position` locate the trajectory."""
+"""Columns of the list of episodes. `task` and `ended_by` are positions in the lists `tasks` and `ended_by` of the page.
+`troubles` has a bit per problem. The trajectory is number `position` in block `block`."""
 
 
 def troubles(episode: Episode) -> set[str]:
@@ -72,7 +72,7 @@ def list_row(episode: Episode, task: int, block: int, position: int) -> tuple[fl
 
 
 def _turn(turn: Turn) -> dict[str, Any]:
-    """Return the data of a turn without the fields that hold their default value."""
+    """Return the data of a turn, without the fields that have their usual value."""
     usual_reply = f"Thought: {turn.thought}\nAction: {turn.action}"
     values: dict[str, tuple[Any, ...]] = {
         "thought": (turn.thought, ""),
@@ -98,7 +98,7 @@ def _turn(turn: Turn) -> dict[str, Any]:
 
 
 def _trial(trial: Trial) -> dict[str, Any]:
-    """Return a short form of an earlier trial: its actions, and the model's notes after it."""
+    """Return the data of an earlier trial at the same task: its actions, and the model's reflection after it."""
     return {
         "progress": round(trial.progress, 4),
         "ended_by": trial.ended_by,
@@ -113,8 +113,7 @@ def trajectory(
     judged: Judgements | None = None,
     sent: Sequence[Sequence[Any]] = (),
 ) -> dict[str, Any]:
-    """Return the data of the whole episode. `prompt`: position of its fixed part in the bundle's prompts. `sent`: the
-    messages of every turn, if the agent does not send the whole conversation."""
+    """Return the data of the whole episode. `prompt`: see `Prompts.of`. `sent`: see `Prompts.sent`."""
     judgements = judged or {}
     return {
         "task_id": episode.task_id,
