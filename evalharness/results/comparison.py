@@ -1,4 +1,4 @@
-"""Test whether two or more runs differ, paired by task. `report` prints the numbers."""
+"""Test whether two or more runs differ, paired by task."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SCHEMA = 2
 
 @dataclass(frozen=True)
 class Comparison:
-    """The comparison of a run with the baseline."""
+    """The tests of the differences between a run and the baseline run, with notes."""
 
     baseline: ScoredRun
     run: ScoredRun
@@ -41,18 +41,18 @@ class Comparison:
     lost: tuple[str, ...]
     notes: tuple[str, ...]
     letters: tuple[str, str] = ("A", "B")
-    """Letters of the baseline and the run; a run has the same letter in all tables of one command."""
+    """The letters that stand for the baseline and the run in the tables that a command prints."""
     of_losses: bool = False
-    """Whether two sweeps are compared: the rates are then changes from the unperturbed run."""
+    """Whether two sweeps over perturbations are compared. If so, a rate is the change from the unperturbed run."""
 
     def __repr__(self) -> str:
-        """Return one line; the default would print the records of both runs, hundreds of thousands of characters."""
+        """Return one line, because the default representation of both runs has hundreds of thousands of characters."""
         solved = f"{len(self.gained)} tasks solved more, {len(self.lost)} less"
         baseline, run = labels_of([self.baseline, self.run])
         return f"<Comparison of {run!r} with {baseline!r}: {len(self.differences)} tests, {solved}>"
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a flat row for each difference; `kind` is None, because a difference covers a whole family."""
+        """Return a flat row for each difference. `kind` is None; only the rows of `kind_rows` have a kind of task."""
         rows = []
         for difference in self.differences:
             row = asdict(difference) | {"kind": None}
@@ -65,8 +65,8 @@ class Comparison:
         return rows
 
     def kinds(self) -> dict[str, dict[str, tuple[KindScore, KindScore]]]:
-        """Return family -> kind of task -> rates in the baseline and in the run, over the tasks of both runs. Families
-        with one kind are left out."""
+        """Map family -> kind of task -> (rates in the baseline, rates in the run), over the tasks that both have
+        played. Families with only one kind are left out."""
         both = set(common_tasks(self.baseline, self.run))
         both_rates = {}
         for family in () if self.of_losses else self.baseline.by_family:
@@ -79,7 +79,7 @@ class Comparison:
         return both_rates
 
     def kind_rows(self) -> list[dict[str, Any]]:
-        """Return a flat row for each kind of task and measure, with the keys of `rows`."""
+        """Return a flat row for each kind of task and measure, with the same keys as `rows`."""
         keys = dict.fromkeys(self.rows()[0])
         return [
             {
@@ -130,10 +130,10 @@ def _describe(run: ScoredRun) -> dict[str, Any]:
 
 
 def compare_runs(runs: Sequence[ScoredRun], numbers: Sequence[int] | None = None) -> list[Comparison]:
-    """Compare every run with the first; correct p over all comparisons (`adjust_p_values`). `numbers`: positions of the
-    runs among all runs of a page, if it has more; they give the letters.
+    """Compare every run with the first run; correct p over all comparisons (`adjust_p_values`). `numbers`: positions of
+    the runs, from which their letters follow; None if these are all runs of the page.
 
-    Raise UserError if the runs differ in suite, turn limit, labels or contents of tasks.
+    Raise UserError if the runs differ in suite, turn limit, source of subgoal labels, or contents of tasks.
     """
     if len(runs) < 2:
         raise UserError("a comparison needs two runs: evalharness compare BASELINE RUN")
@@ -147,8 +147,8 @@ def compare_runs(runs: Sequence[ScoredRun], numbers: Sequence[int] | None = None
 
 
 def comparable_groups(runs: Sequence[ScoredRun]) -> tuple[list[list[int]], dict[int, str]]:
-    """Group runs that are comparable with the first run of their group. Return (groups of positions, position -> reason
-    why the run is not in the group of the first run)."""
+    """Put each run into the first group whose first run is comparable with it. Return (groups of positions in `runs`,
+    position -> reason why this run is not comparable with the first run of the first group)."""
     groups: list[list[int]] = []
     why: dict[int, str] = {}
     for position, run in enumerate(runs):
@@ -173,15 +173,15 @@ def require_comparable(runs: list[ScoredRun]) -> None:
         for family, labels in runs[0].manifest.labels.items():
             other = run.manifest.labels.get(family, labels)
             first, second = (set(sources.split(",")) for sources in (labels, other))
-            if not (first <= second or second <= first):  # a part of a family may have labels of one source
+            if not (first <= second or second <= first):  # a run of few tasks may lack some sources
                 raise UserError(
-                    f"{runs[0].folder} and {run.folder} score {family} by different labels ({labels} and {other}); "
-                    "run one of them again with the data of the other"
+                    f"{runs[0].folder} and {run.folder} score {family} by different subgoal labels "
+                    f"({labels} and {other}); play one of these runs again with the data folder of the other run"
                 )
 
 
 def _pairs(baseline: ScoredRun, run: ScoredRun) -> dict[str, list[Pair]]:
-    """Return family -> tasks that both have played. Raise UserError if contents differ or no task is common."""
+    """Map each family to its tasks in both runs. Raise UserError if there are no such tasks, or if contents differ."""
     both = [(baseline.tasks[task_id], run.tasks[task_id]) for task_id in common_tasks(baseline, run)]
     pairs = group_by_key((pair[0].family, pair) for pair in both)
     if not pairs:
@@ -222,9 +222,9 @@ def _compare(baseline: ScoredRun, run: ScoredRun, letters: tuple[str, str]) -> C
 def _held_out_pairs(
     pairs: Mapping[str, list[Pair]], sizes: Mapping[str, int], samples: tuple[int, int]
 ) -> list[list[Pair]] | None:
-    """Return the paired tasks of each held-out family; None unless both runs have every attempt at all these tasks.
+    """Return the paired tasks of each held-out family; None if a run has not finished all attempts at these tasks.
 
-    All families are complete, so counting every task once weights the families by their size.
+    A mean over all these tasks weights each family by its number of tasks, as the held-out score does.
     """
     if not sizes or any(len(pairs.get(family, ())) != n for family, n in sizes.items()):
         return None
@@ -234,7 +234,7 @@ def _held_out_pairs(
 
 
 def subset_of_both(baseline: ScoredRun, run: ScoredRun) -> Mapping[str, int]:
-    """Return task id of `--subset` -> number of tasks that it represents; empty if two runs have different subsets."""
+    """Map each task of `--subset` to the number of tasks that it represents. Return {} if the runs' subsets differ."""
     subsets = [dict(each.manifest.subset) for each in (baseline, run) if each.manifest.subset]
     return subsets[0] if subsets and subsets[0] == subsets[-1] else {}
 
@@ -242,8 +242,8 @@ def subset_of_both(baseline: ScoredRun, run: ScoredRun) -> Mapping[str, int]:
 def subset_pairs(
     pairs: Mapping[str, list[Pair]], baseline: ScoredRun, run: ScoredRun
 ) -> list[list[Pair]] | None:
-    """Return the paired tasks of `--subset`: one list per family, ordered by difficulty. Return None unless both runs
-    have every attempt at all these tasks and neither has another subset."""
+    """Return the paired tasks of `--subset`: one list per family, ordered by difficulty. Return None if the runs have
+    different subsets, or if a run has not finished all attempts at all tasks of the subset."""
     subset = subset_of_both(baseline, run)
     pair_of = {pair[0].task_id: pair for listed in pairs.values() for pair in listed}
     if not subset or any(
@@ -257,7 +257,7 @@ def subset_pairs(
 
 _EXPECTED_TO_DIFFER = {"model", "model_name", "seed"}
 _OF_TASKS = {"tasks", "limit", "sample", "subset"}
-"""Options that choose tasks; another note counts the tasks that only one run has played."""
+"""Options that choose tasks. They are not compared, because a note counts the tasks that only one run has played."""
 _OF_AGENTS = {"agent", "agent_option", "protocol", "action_interface"}
 
 
@@ -268,7 +268,7 @@ def _value(value: object) -> object:
 def _notes(
     baseline: ScoredRun, run: ScoredRun, pairs: Sequence[Pair], held_out: bool, letters: tuple[str, str]
 ) -> list[str]:
-    """Return the warnings that a reader must know before trusting the table."""
+    """Return warnings about the two runs: differing options, tasks in one run only, and unequal numbers of samples."""
     notes = []
     changed = [
         f"{key} {_value(baseline.config.get(key))} and {_value(run.config.get(key))}"
@@ -316,7 +316,7 @@ def _notes(
 def _notes_of_attempts(
     baseline: ScoredRun, run: ScoredRun, pairs: Sequence[Pair], letters: tuple[str, str]
 ) -> list[str]:
-    """Return a note for each run whose between-run variance is not measured or too small."""
+    """Return a note for each run whose variance between attempts is unknown, or too small because of equal seeds."""
     once = [name for i, name in enumerate(letters) if sum(pair[i].samples > 1 for pair in pairs) < 2]
     notes = []
     if once:

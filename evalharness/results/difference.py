@@ -1,4 +1,4 @@
-"""Test the difference between two runs in one measure of one family, over the same tasks."""
+"""Test the difference between two runs in one score, over the tasks that both runs have played."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from evalharness.results.scored_run import TaskScore
 
 SIGNIFICANT = 0.05
 SAME = 1e-9
-"""Tolerance: two equal means may differ by rounding errors."""
+"""Two means that differ by less count as equal, because equal means may differ by rounding errors."""
 
 Pair = tuple[TaskScore, TaskScore]
-"""The same task in the baseline and in the other run."""
+"""(score in the baseline, score in the other run) of one task."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """The difference between baseline and run in one measure of one score. Fractions 0..1 or -1..1."""
+    """The difference between baseline and run in success or progress, for one score. Rates are fractions 0..1."""
 
     family: str
-    """The score: a family; `held_out`; `held_out_estimate` (estimated from the tasks of `--subset`); or `pooled` (the
-    mean over all tasks of several families, if there is no held-out score and no estimate)."""
+    """Name of the score: a family, `held_out`, `held_out_estimate` (estimated from the tasks of `--subset`), or
+    `pooled` (the mean over all tasks of several families, if the held-out score is neither measured nor estimated)."""
     measure: str
     """`success` or `progress`."""
     n: int
-    """Paired tasks."""
+    """Number of tasks that both runs have played."""
     baseline: float
     run: float
     difference: float
-    """run - baseline."""
+    """`run` minus `baseline`."""
     ci95: tuple[float, float]
-    """The interval excludes 0 if and only if `p` is below 0.05."""
+    """The 95 % interval of `difference`; it excludes 0 if and only if `p` is below 0.05."""
     p: float
     test: str
     """`mcnemar`: McNemar's test, mid-p. `permutation`: sign flips of the paired differences, mid-p. `attempts`:
-    permutation of attempts within tasks, if a task has more attempts in one run. `subset`: p follows from the interval
-    of the estimate. `trainings`: Student's t over trainings, for means over several trainings."""
+    permutation of attempts within tasks, if a task has more attempts in one run. `subset`: p from the interval of a
+    score that is estimated from `--subset`. `trainings`: Student's t over training seeds."""
     p_holm: float
     """`p` adjusted over all tests of the command; see `adjust_p_values`."""
     wins: int
@@ -48,33 +48,33 @@ class Difference:
     losses: int
     detectable: float | None = None
     """Smallest true difference that this test detects with 80 % power at the 5 % level, before Holm's correction; None
-    if the test detects no difference."""
+    if it is unknown, or if the test cannot detect any difference."""
     kinds: int
-    """Number of kinds among the paired tasks."""
+    """Number of kinds of tasks (for example BabyAI's levels) among the paired tasks."""
     ci95_by_kind: tuple[float, float] | None = None
-    """Sensitivity check: the interval with kinds of tasks as units. None if a family has one kind. Equal to `ci95` if
-    every task is the only one of its kind."""
+    """The 95 % interval with kinds of tasks as units instead of tasks. None if a family has one kind. Equal to `ci95`
+    if every task is the only one of its kind."""
     p_by_kind: float | None = None
-    """The p that belongs to `ci95_by_kind`: Student's t over kinds."""
+    """The p of Student's t test with kinds of tasks as units; it agrees with `ci95_by_kind`."""
     smallest_p_by_kind: float | None = None
-    """`p_by_kind` if the run won every task: no result with so few kinds can have a smaller p."""
+    """The smallest `p_by_kind` that is possible with this number of kinds: its value if the run won every task."""
     standard_error_tasks: float | None = None
-    """Standard error of the difference from the choice of tasks. None if the part from attempts was not measured."""
+    """Part of the standard error that comes from the choice of tasks; None if a run has only one attempt per task."""
     standard_error_attempts_baseline: float | None = None
-    """Standard error of the difference if the baseline is played again on these tasks; None with one attempt each."""
+    """Part of the standard error that comes from the baseline's attempts; None if each task has only one attempt."""
     standard_error_attempts_run: float | None = None
-    """Standard error of the difference if the run is played again on these tasks; None with one attempt each."""
+    """Part of the standard error that comes from the run's attempts; None if each task has only one attempt."""
 
     @property
     def points(self) -> str:
-        """The difference in points with its interval: `+3.2 [0.1, 6.3]`."""
+        """The difference in percentage points with its interval: `+3.2 [0.1, 6.3]`."""
         low, high = (100 * end for end in self.ci95)
         return f"{100 * self.difference:+.1f} [{low:.1f}, {high:.1f}]"
 
     @property
     def tasks_needed(self) -> int | None:
-        """Approximate number of tasks that detect this difference with 80 % power at the 5 % level. None if more tasks
-        alone do not help (several trainings, an estimate), or if the number is above 100,000."""
+        """Approximate number of tasks with which the test detects this difference with 80 % power at the 5 % level.
+        None if it is above 100,000. None for the tests `trainings` and `subset`: more tasks alone do not help them."""
         if not self.detectable or abs(self.difference) < SAME or self.test in ("trainings", "subset"):
             return None
         if self.test == "mcnemar":
@@ -90,7 +90,7 @@ class Difference:
 
 
 def columns_of(prefix: str, d: Difference | None) -> dict[str, Any]:
-    """Return the test as columns of a flat row; all are None if there is no test."""
+    """Return the test as columns of a flat row. Without a test, all columns are None."""
     names = ("difference", "p", "p_holm", "wins", "ties", "losses")
     low, high = d.ci95 if d else (None, None)
     return {
@@ -106,7 +106,7 @@ def difference_of(family: str, measure: str, strata: Sequence[Sequence[Pair]]) -
     n = len(flat)
     deltas = [b - a for a, b in flat]
     wins, losses = sum(d > SAME for d in deltas), sum(d < -SAME for d in deltas)
-    # With one attempt a task is solved or not; a mean over several attempts is not binomial.
+    # McNemar's test needs 0 or 1 per task; a mean over several attempts can be a fraction.
     binary = measure == "success" and all(x in (0.0, 1.0) for pair in flat for x in pair)
     uneven = any(a.samples != b.samples for stratum in strata for a, b in stratum)
     by_stratum = [[b - a for a, b in stratum] for stratum in values]
@@ -141,8 +141,8 @@ def difference_of(family: str, measure: str, strata: Sequence[Sequence[Pair]]) -
 def estimated_difference(
     family: str, measure: str, strata: Sequence[Sequence[Pair]], subset: Mapping[str, int]
 ) -> Difference:
-    """Estimate the difference in the whole held-out score. `strata`: pairs of each family, ordered by difficulty.
-    `subset`: task id -> number of tasks that it represents."""
+    """Estimate the difference in the held-out score from the tasks of a subset. `strata`: pairs of each family, ordered
+    by difficulty. `subset`: task id -> number of tasks that it represents."""
     flat = [pair for stratum in strata for pair in stratum]
     of = sum(subset.values())
     baseline, run = (
@@ -188,7 +188,7 @@ def _by_kind(
 def _standard_errors(
     strata: Sequence[Sequence[Pair]], deltas: Sequence[Sequence[float]], measure: str
 ) -> dict[str, Any]:
-    """Return the variance components of a difference separately, as standard errors."""
+    """Split the standard error of a difference by its causes: choice of tasks, baseline's attempts, run's attempts."""
     parts = [
         stats.variance_components([[pair[i].attempts[measure] for pair in stratum] for stratum in strata])
         for i in (0, 1)
@@ -208,10 +208,10 @@ def _standard_errors(
 def adjust_p_values(comparisons: Sequence[Sequence[Difference]]) -> list[list[Difference]]:
     """Apply Holm's correction to p. `comparisons`: the tests of each run against its baseline.
 
-    There are three groups of hypotheses: success in the main score (`headline`), progress in the main score, and the
-    families. Each group is corrected over all comparisons. No p of a comparison is below that of success in its main
-    score. So the chance of any false positive is 5 %, that of the first group (serial gatekeeping: Dmitrienko,
-    Tamhane & Bretz, Multiple Testing Problems in Pharmaceutical Statistics (2010), section 5.2).
+    There are three groups of tests: success in the main score (`headline`), progress in the main score, and the scores
+    of single families. Holm's correction is applied within each group, over all comparisons. Then no p of a comparison
+    may be below the p of success in its main score. So the chance of any false positive is 5 % (serial gatekeeping:
+    Dmitrienko, Tamhane & Bretz, Multiple Testing Problems in Pharmaceutical Statistics (2010), section 5.2).
     """
     heads = [headline(tests) for tests in comparisons]
 
@@ -231,7 +231,6 @@ def adjust_p_values(comparisons: Sequence[Sequence[Difference]]) -> list[list[Di
 
 
 def headline(tests: Sequence[Difference]) -> str:
-    """Return the main score of a comparison: the held-out score, else its estimate, else the pooled score, else the
-    only family."""
+    """Return the name of the main score: `held_out`, else `held_out_estimate`, else `pooled`, else the only family."""
     families = [d.family for d in tests]
     return next((name for name in (HELD_OUT, ESTIMATED, POOLED) if name in families), families[0])

@@ -1,4 +1,4 @@
-"""Check a comparison against a limit, for example in continuous integration: `held_out < -2`."""
+"""Make a comparison fail if a difference is beyond a limit, for example in continuous integration: `held_out < -2`."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _FORM = re.compile(
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit; a comparison fails if an end of the difference's 95 % interval is beyond `points`."""
+    """A limit (`--fail-if`). A comparison fails if one end of the difference's 95 % interval is beyond `points`."""
 
     text: str
     family: str
-    """A family, `held_out`, `held_out_estimate` or `pooled`."""
+    """Name of the score: a family, `held_out`, `held_out_estimate` or `pooled`."""
     measure: str
     end: str
-    """`low` or `high`."""
+    """The end of the interval that is compared with `points`: `low` or `high`."""
     below: bool
     points: float
 
     def test(self, differences: Sequence[Difference]) -> tuple[bool, Difference]:
-        """Return (whether the comparison fails, the tested difference). Raise UserError if it has no such score."""
+        """Return (whether the comparison fails, the tested difference). Raise UserError if the score is missing."""
         tests = {d.family: d for d in differences if d.measure == self.measure}
         if self.family not in tests:
             raise UserError(
@@ -41,8 +41,8 @@ class Limit:
 
 
 def parse_limit(text: str) -> Limit:
-    """Parse `SCORE[_success|_progress][.low|.high] <|> POINTS`. Without an end, the limit fails if the whole interval
-    is beyond the points. Raise UserError if the text has another form."""
+    """Parse `SCORE[_success|_progress][.low|.high] <|> POINTS`. Without `low` or `high`, the comparison fails if the
+    whole interval is beyond POINTS. Raise UserError if the text has another form."""
     match = _FORM.fullmatch(text)
     if match is None:
         raise UserError(

@@ -1,5 +1,5 @@
-"""Test whether one model loses less under perturbation than another: compare their losses, paired by task. This is the
-interaction of model and perturbation."""
+"""Test whether perturbations lower the scores of one model less than those of another model, paired by task. This is a
+test of the interaction of model and perturbation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evalharness.results.scored_run import ScoredRun, TaskScore, common_tasks
 
 ALL = "all perturbations"
 Runs = Mapping[str, ScoredRun]
-"""Column of a sweep -> run."""
+"""Perturbation (or `unperturbed`) -> the model's run under this perturbation."""
 
 
 def mean_change(runs: Runs, measure: str = MEASURES[0]) -> Difference | None:
@@ -34,11 +34,11 @@ def mean_change(runs: Runs, measure: str = MEASURES[0]) -> Difference | None:
 
 
 def compare_losses(sweeps: Sequence[tuple[Path, Runs]]) -> list[Comparison]:
-    """Compare every sweep with the first: for each perturbation that both have, and for their mean. The rates are
-    changes from the unperturbed run. Raise UserError if the sweeps are not comparable."""
+    """Compare every sweep with the first, for each perturbation in both sweeps, and for the mean of these
+    perturbations. Rates are changes from the unperturbed run. Raise UserError if the sweeps are not comparable."""
     for folder, runs in sweeps:
         if UNPERTURBED not in runs:
-            raise UserError(f"{folder} has no unperturbed run yet; the command that began it continues it")
+            raise UserError(f"{folder} has no unperturbed run yet; repeat the command that started it")
     tests = [_differences(sweeps[0], other) for other in sweeps[1:]]
     baselines = [replace(runs[UNPERTURBED], folder=folder) for folder, runs in sweeps]
     return [
@@ -57,7 +57,7 @@ def compare_losses(sweeps: Sequence[tuple[Path, Runs]]) -> list[Comparison]:
 
 
 def _left_out(first: Runs, second: Runs) -> list[str]:
-    """Return a line about perturbations in one sweep only, and a line about tasks that some runs lack."""
+    """Return notes about what is left out: perturbations in only one sweep, and tasks that not every run has played."""
     common = first.keys() & second.keys()
     tasks = [set(runs[name].tasks) for runs in (first, second) for name in common]
     missing = len(set.union(*tasks)) - len(set.intersection(*tasks))
@@ -103,14 +103,14 @@ def _with_values(score: TaskScore, success: float, progress: float) -> TaskScore
 
 
 def _loss(runs: Runs, names: Sequence[str], task: str) -> TaskScore:
-    """Return the task's change from the unperturbed run, scaled from -1..1 to 0..1, the range of the tests."""
+    """Return the change of a task's score from the unperturbed run, scaled to 0..1, because the tests need 0..1."""
     plain, mean = runs[UNPERTURBED].tasks[task], _mean([runs[name].tasks[task] for name in names])
     success, progress = ((1 + getattr(mean, m) - getattr(plain, m)) / 2 for m in MEASURES)
     return replace(_with_values(mean, success, progress), samples=1)
 
 
 def _as_change(d: Difference) -> Difference:
-    """Scale the rates from 0..1 back to -1..1."""
+    """Scale the differences of `_loss` values from 0..1 back to changes -1..1."""
     return replace(
         d,
         baseline=2 * d.baseline - 1,

@@ -1,4 +1,4 @@
-"""Join repeats: runs with the same model and configuration whose seeds may differ. They count as more attempts."""
+"""Join repeats (runs that differ only in seed and number of samples) into one run with more attempts per task."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAY_DIFFER = ("seed", "samples")
 
 
 def join_repeats(runs: Sequence[ScoredRun]) -> ScoredRun:
-    """Return one run with the attempts of all. Raise UserError if the runs are not repeats of each other."""
+    """Return one run with the attempts of all runs. Raise UserError if the runs are not repeats of each other."""
     first = runs[0]
     if len(runs) == 1:
         return first
@@ -33,7 +33,7 @@ def join_repeats(runs: Sequence[ScoredRun]) -> ScoredRun:
 
 
 def join_attempts(runs: Sequence[ScoredRun]) -> ScoredRun:
-    """Return one run with the attempts of all, without checking that they are repeats."""
+    """Return one run with the attempts of all runs, without checking that the runs are repeats of each other."""
     first = runs[0]
     samples = [run.samples for run in runs]
     scores = [
@@ -49,7 +49,7 @@ def join_attempts(runs: Sequence[ScoredRun]) -> ScoredRun:
 
 
 def _identity(run: ScoredRun) -> Mapping[str, Any]:
-    """Return the settings that repeats must share, by flat names: `max_turns`, `model.root`, `tasks_sha256.babyai`."""
+    """Map the name of each setting that repeats must share, for example `max_turns` or `model.root`, to its value."""
     identity = run.manifest.identity
     flat = {key: value for key, value in identity.config.to_json().items() if key not in _MAY_DIFFER}
     for part in ("model", "tasks_sha256", "prompts_sha256", "turn_limits"):
@@ -58,6 +58,6 @@ def _identity(run: ScoredRun) -> Mapping[str, Any]:
 
 
 def list_differences(one: ScoredRun, other: ScoredRun) -> list[str]:
-    """Return the names of settings that differ and must not: `max_turns`, `model.root`, `tasks_sha256.babyai`."""
+    """Return the names of the differing settings that repeats must share, for example `max_turns` or `model.root`."""
     first, second = _identity(one), _identity(other)
     return sorted(key for key in first.keys() | second.keys() if first.get(key) != second.get(key))

@@ -15,10 +15,10 @@ _GENERIC = re.compile(
     r"checkpoints?|ckpts?|snapshots?|outputs?|exports?|actor|huggingface",
     re.IGNORECASE,
 )
-"""Names of checkpoint folders that do not identify the training."""
+"""Names of folders that occur in many trainings, so that a label needs the folder above them, too."""
 
 _PATH = re.compile(r"[^\s<>\"'|*?$&;(){}]*/[^\s<>\"'|*?$&;(){}]*")
-"""Text that can be a path: it has a slash, and no character of prose, markup or commands."""
+"""Text that can be a path: it contains a slash, but no spaces, quotes, brackets or other symbols of a sentence."""
 
 _TELLS: Mapping[str, Callable[[Any], str]] = {
     "perturb": lambda value: str(value or "unperturbed"),
@@ -30,12 +30,12 @@ _TELLS: Mapping[str, Callable[[Any], str]] = {
     "agent": lambda value: _agent(value) if isinstance(value, Mapping) else "react",
     "protocol": lambda value: str(value["name"] if isinstance(value, Mapping) else "own protocol"),
 }
-"""Options that distinguish runs of one model -> function that writes the value as text, in the order of use."""
+"""Option that can distinguish runs of one model -> function that converts its value to text. The first is preferred."""
 
 
 @dataclass(frozen=True)
 class NamedRun:
-    """The facts about a run that its label is made from."""
+    """The name, folder and options of a run, from which its label is made."""
 
     name: str
     folder: Path
@@ -53,8 +53,8 @@ class NamedRun:
 
 
 def model_name(manifest: Manifest, name: str | None = None) -> str:
-    """Return the run's own name, else `name`, else the model's name. If a scripted policy played
-    and the name is another one, add the policy's name."""
+    """Return the name that the user gave the run (`--name`), else `name`, else the model's name. If a scripted policy
+    played under another name, add the policy's name."""
     if manifest.run_name is not None:
         return manifest.run_name
     name = manifest.model_name if name is None else name
@@ -82,7 +82,7 @@ def labels_of(runs: Sequence[StoredRun]) -> list[str]:
 
 
 def letter(number: int) -> str:
-    """Return the letter of a run by its position in the command: A, B, ... Z, AA. All tables use the same letter."""
+    """Return the letter that stands for a run in tables, from its position in the command: A, B, ... Z, AA."""
     return (letter(number // 26 - 1) if number >= 26 else "") + chr(ord("A") + number % 26)
 
 
@@ -133,7 +133,7 @@ def _describe_option(key: str, value: Any) -> str:
 
 
 def _tails(folders: Sequence[Path]) -> list[str]:
-    """Return the shortest ends of the paths that are all different."""
+    """Return the last parts of each path: as few parts as make all results different."""
     parts = [folder.absolute().parts for folder in folders]
     for count in range(1, max(map(len, parts)) + 1):
         tails = ["/".join(each[-count:]) for each in parts]

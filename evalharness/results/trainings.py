@@ -1,6 +1,6 @@
-"""Join runs of models that differ only in their training seed: compute the mean over trainings.
+"""Join runs of models that differ only in their training seed, and compute the mean over these trainings.
 
-Its intervals include the variance of seeds and of tasks (`evalharness.stats.trainings`).
+The intervals of the mean include the variance of seeds and of tasks (`evalharness.stats.trainings`).
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from evalharness.stats.trainings import Scores, compare_trainings, mean_over_tra
 
 T = TypeVar("T")
 SEED = "training_seed"
-"""Name of the label for the training seed."""
+"""Key of the user's label that states the seed of a model's training: `--label training_seed=1`."""
 _OF_WEIGHTS = ("model", "model_name", "lora")
-"""Settings in which trainings may differ."""
+"""Settings that may differ between the runs of a mean over trainings."""
 
 
 def join_trainings(runs: Sequence[ScoredRun]) -> ScoredRun | None:
-    """Return the mean over trainings. Return None unless every run has a different training seed as a label, and the
-    runs differ only in the model's weights. The other labels (`--label mode=full`) become the name of the mean."""
+    """Return the mean over trainings as one run. Return None unless every run has a different label `training_seed`,
+    and the runs differ only in the model's weights. The other labels (`--label mode=full`) name the mean."""
     seeds = [run.labels.get(SEED) for run in runs]
     if len(runs) < 2 or None in seeds or len(set(seeds)) < len(seeds):
         return None
@@ -42,14 +42,14 @@ def join_trainings(runs: Sequence[ScoredRun]) -> ScoredRun | None:
     mean = join_attempts(runs)
     labels = [value for key, value in runs[0].labels.items() if key != SEED]
     update: dict[str, Any] = {"model_name": " ".join(labels) or mean.manifest.model_name}
-    if len({run.manifest.run_name for run in runs}) > 1:  # each training has a name of its own
+    if len({run.manifest.run_name for run in runs}) > 1:  # the runs' names differ, so none names the mean
         update["sessions"] = [start.model_copy(update={"label": None}) for start in mean.manifest.sessions]
     manifest = mean.manifest.model_copy(update=update)
     return replace(mean, manifest=manifest, repeats=(), trainings=tuple(runs))
 
 
 def join_runs(runs: Sequence[ScoredRun]) -> ScoredRun:
-    """Join trainings that differ in their seed, or repeats. Raise UserError if the runs are neither."""
+    """Join runs into a mean over trainings, or else as repeats. Raise UserError if neither is possible."""
     return join_trainings(runs) or join_repeats(runs)
 
 
@@ -58,7 +58,7 @@ def load_joined(text: str) -> ScoredRun:
     folders = text.split(",") if "," in text and not _is_there(text) else [text]
     if "" in folders:
         raise UserError(
-            f"{text!r} has an empty part; repeats and trainings are run folders joined with commas: A1,A2,A3"
+            f"{text!r} has an empty part; write the run folders with commas between them: A1,A2,A3"
         )
     return join_runs([load_scored_run(Path(folder)) for folder in folders])
 
@@ -83,9 +83,9 @@ def join_labelled(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
 
 
 def in_cells(named: Iterable[tuple[Manifest, T]]) -> list[tuple[str | None, list[T]]]:
-    """Group the runs of a training study: runs that differ only in training seed or perturbation are one entry.
+    """Group the runs of a training study: runs that differ only in training seed or perturbation are one group.
 
-    Return (the labels in which the entry differs from the others, its runs). A single entry has all its labels.
+    Return (labels that distinguish the group from the other groups, its runs). A single group keeps all its labels.
     """
     cells: dict[tuple[tuple[str, str], ...], list[T]] = {}
     for manifest, run in named:
@@ -102,7 +102,7 @@ def in_cells(named: Iterable[tuple[Manifest, T]]) -> list[tuple[str | None, list
 
 
 def trainings_line(run: ScoredRun) -> str | None:
-    """Return a line about the trainings behind a row; None for a run without a label of its training seed."""
+    """Return a note that the row is a mean over trainings, or one training; None for a run without a training seed."""
     if run.trainings:
         seeds = ", ".join(each.labels[SEED] for each in run.trainings)
         return f"mean of trainings with seeds {seeds}; the interval includes the variance of seeds and tasks"
@@ -110,7 +110,7 @@ def trainings_line(run: ScoredRun) -> str | None:
 
 
 def _scores(run: ScoredRun, family: str, measure: str, tasks: set[str]) -> list[Scores]:
-    """Return the scores (trainings x tasks) of each family that `family` includes, over `tasks`."""
+    """Return the scores of `tasks` for each family that the score `family` covers, as arrays (trainings x tasks)."""
     families = [family]
     if family in (HELD_OUT, ESTIMATED, POOLED):
         every = run.manifest.held_out if family == HELD_OUT else {run.tasks[task].family for task in tasks}
@@ -129,14 +129,16 @@ def _played(run: ScoredRun) -> set[str]:
 
 
 def interval_of(run: ScoredRun, family: str, measure: str, rate: float, ends: Interval) -> Interval:
-    """Return a rate's interval over trainings and tasks. `ends`: its interval over tasks, kept for one training."""
+    """Return the interval of a rate over trainings and tasks. `ends`: the interval of the rate over tasks, which is
+    returned if the run is not a mean over trainings."""
     if not run.trainings or not (scores := _scores(run, family, measure, _played(run))):
         return ends
     return mean_over_trainings(ends, rate, scores)
 
 
 def average_interval(runs: Sequence[ScoredRun], measure: str, tasks: Sequence[str]) -> Interval:
-    """Return the interval of the mean over several runs of the same tasks (and of the same trainings, if several)."""
+    """Return the interval of the mean over several runs of the same tasks. If all runs are means over the same number
+    of trainings, the interval includes the variance of seeds."""
     rows = [
         np.array([[getattr(each.tasks[task], measure) for task in tasks] for each in run.trainings or (run,)])
         for run in runs
@@ -149,10 +151,9 @@ def average_interval(runs: Sequence[ScoredRun], measure: str, tasks: Sequence[st
 
 
 def over_trainings(d: Difference, first: ScoredRun, second: ScoredRun) -> Difference:
-    """Return the difference second - first with an interval and p over trainings and tasks. If neither run is a mean
-    over trainings, return it unchanged.
+    """Return the difference second - first with interval and p over trainings and tasks; `d` if no run is such a mean.
 
-    If both runs use the same trainings (for example under a perturbation), trainings are paired, too.
+    If both runs use the same trainings (for example with and without a perturbation), trainings are paired, too.
     """
     if not (first.trainings or second.trainings):
         return d
@@ -165,7 +166,7 @@ def over_trainings(d: Difference, first: ScoredRun, second: ScoredRun) -> Differ
         paired=_models(pair[0]) == _models(pair[1]),
         alone=all(SEED in run.labels for run in (first, second)),
     )
-    test = replace(test, difference=d.difference)  # keep it: an estimate weights its tasks
+    test = replace(test, difference=d.difference)  # `d.difference` may weight the tasks (subset)
     by_kind = d.ci95_by_kind
     return replace(
         d,

@@ -103,7 +103,7 @@ def test_samples_of_a_task_are_averaged_before_anything_else(tmp_path: Path) -> 
     [
         ({"suite": "open"}, "differ in suite"),
         ({"max_turns": 50}, "--max-turns"),
-        ({"labels": {"babyai": "ours"}}, "different labels"),
+        ({"labels": {"babyai": "ours"}}, "(official and ours)"),
         ({"goals": {"babyai": "changed"}}, "same task"),
     ],
 )
