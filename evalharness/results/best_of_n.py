@@ -1,4 +1,4 @@
-"""Compute Best-of-N: compare several samples of every task with one greedy attempt. `report` prints the numbers.
+"""Compute Best-of-N: compare the best of several samples of every task with one greedy attempt.
 
 The table follows AgentRefine (ICLR 2025): greedy, best of N, and their difference, with two columns per family.
 """
@@ -23,7 +23,7 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class TaskSamples:
-    """All samples of one task, and its greedy episode. Rates are fractions 0..1."""
+    """The results of all samples of one task, and of its greedy episode. Rates are fractions 0..1."""
 
     task_id: str
     family: str
@@ -43,7 +43,7 @@ class TaskSamples:
 
 @dataclass(frozen=True)
 class FamilyBest:
-    """The results of one family, or of the held-out score. Each mapping is measure -> fraction (0..1 or -1..1)."""
+    """The results of one family, or of the held-out score. Mappings: `success` or `progress` -> fraction."""
 
     family: str
     n: int
@@ -52,9 +52,9 @@ class FamilyBest:
     best: Mapping[str, float]
     delta: Mapping[str, float]
     delta_ci95: Mapping[str, tuple[float, float]]
-    """The interval of the paired test over tasks, as in a comparison of two runs (docs/statistics.md)."""
+    """The 95 % interval of `delta`, paired by task, as in a comparison of two runs (docs/statistics.md)."""
     one_sample: Mapping[str, float]
-    """Mean over single samples: the effect of the temperature, without choosing the best sample."""
+    """Mean over all samples. Its difference from `greedy` is the effect of the temperature."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,14 @@ class BestOfN:
     max_turns: int
     samples: int
     temperature: float | None
-    """None: the temperature that the model recommends."""
+    """Temperature of the samples; None if the run used the temperature that the model's authors recommend."""
     perturbation: str | None
     titles: Mapping[str, str]
     families: tuple[FamilyBest, ...]
     tasks: tuple[TaskSamples, ...]
     """Tasks that have all N samples, sorted by id."""
     curves: tuple[Mapping[str, Any], ...]
-    """Rows of `curves.best_of_k`."""
+    """The rows that `curves.best_of_k` yields."""
     notes: tuple[str, ...]
 
     def rows(self) -> list[dict[str, Any]]:
@@ -115,7 +115,7 @@ def best_of_n(greedy: ScoredRun, samples: ScoredRun) -> BestOfN:
     tasks.sort(key=lambda task: task.task_id)
     if not tasks:
         raise UserError(
-            f"no task in {samples.folder} has all its {n} samples yet; the same command continues"
+            f"no task in {samples.folder} has all its {n} samples yet; run the same command again to continue"
         )
     groups = group_by_key((task.family, task) for task in tasks if task.greedy_progress is not None)
     families = [_family(family, [listed]) for family, listed in sorted(groups.items())]
@@ -138,8 +138,8 @@ def best_of_n(greedy: ScoredRun, samples: ScoredRun) -> BestOfN:
 
 
 _MAY_DIFFER = frozenset({"model", "model_name", "temperature", "top_p", "samples", "seed", "tasks", "limit"})
-"""Options that may differ between the greedy run and the samples. The model is compared by its identity. Tasks that
-only one run has played are left out. The content of tasks is compared task by task."""
+"""Options that may differ between the greedy run and the samples. Other checks compare the model (`Identity.model`) and
+the content of each task. Tasks that only one run has played are left out."""
 _NAMES = {
     "suite_seed": "suite seed",
     "max_turns": "turn limit",
@@ -183,7 +183,7 @@ def require_greedy(
 
 
 def _without_free_options(option: Any) -> Any:
-    """Remove the options that may differ from the changed options of a protocol; return other options unchanged."""
+    """Remove `_MAY_DIFFER` from the options that a user changed in a protocol. Return any other option unchanged."""
     if not isinstance(option, Mapping) or "changed" not in option:
         return option
     return {**option, "changed": {k: v for k, v in option["changed"].items() if k not in _MAY_DIFFER}}
@@ -237,7 +237,7 @@ def _family(family: str, strata: Sequence[Sequence[TaskSamples]]) -> FamilyBest:
 
 
 def _interval(strata: Sequence[Sequence[tuple[float, float]]]) -> tuple[float, float]:
-    """Return the interval of (best - greedy). Its width is above 0 even if no task differs."""
+    """Return the 95 % interval of (best - greedy), paired by task."""
     deltas = [[best - greedy for greedy, best in pairs] for pairs in strata]
     return stats.paired_interval(deltas, stats.permutation_test([d for stratum in deltas for d in stratum]))
 

@@ -1,4 +1,4 @@
-"""Compare the checkpoints of a training run: scores by step, and the best checkpoint. `report` prints the numbers."""
+"""Compare the checkpoints of a training run: compute the scores by step, and choose the best checkpoint."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from evalharness.results.scored_run import ScoredRun, TaskScore, common_tasks
 
 SCHEMA = 1
 ALL = "all"
-"""Name of the main score if there is no held-out score. If all runs have the same complete `--subset`, it is the
-estimate of the held-out score; otherwise it is the mean over all tasks."""
+"""Name of the main score if there is no held-out score. If all runs have the same complete `--subset`, this score is
+the estimate of the held-out score; otherwise it is the mean over all tasks."""
 Rates = Mapping[str, Mapping[str, float]]
 
 
@@ -27,37 +27,37 @@ class Point:
 
     name: str
     x: float
-    """Step or epoch of the checkpoint."""
+    """Step, epoch, or value of another axis (`Training.axis`)."""
     folder: str
     n: int
     """Number of tasks played."""
     expected: int
     rates: Rates
-    """Family, `held_out` or `all` -> measure -> rate."""
+    """Score (a family, `held_out` or `all`) -> measure (`success` or `progress`) -> rate."""
     ci95: Mapping[str, Mapping[str, tuple[float, float]]]
     against_first: Mapping[str, Difference] = field(default_factory=dict)
-    """Measure -> difference in the main score between this checkpoint and the first, paired by task."""
+    """Measure -> difference in the main score between this checkpoint and the first checkpoint, paired by task."""
 
 
 @dataclass(frozen=True)
 class Training:
     model: str
     axis: str
-    """`step`, `epoch`, or the name given with `--x`."""
+    """Name of the x axis: `step`, `epoch`, or the name given with `--x`."""
     suite: str
     max_turns: int
     titles: Mapping[str, str]
     score: str
-    """Column of the main score: `held_out`, or `all` if the held-out score is withheld."""
+    """The main score: `held_out`, or `all` if a run has not finished all held-out tasks."""
     by: str
     """The measure that selects the best checkpoint."""
     points: tuple[Point, ...]
     best: str
-    """Name of the best checkpoint; the earliest one if several are equal."""
+    """Name of the best checkpoint; if several are equal, the earliest of them."""
     selected_on: str
     """The suite on which the best checkpoint was selected."""
     chosen_among: int
-    """Number of checkpoints that have been played on that suite."""
+    """Number of checkpoints that have been played on the suite `selected_on`."""
     notes: tuple[str, ...]
 
     @property
@@ -68,7 +68,7 @@ class Training:
         return {"schema": SCHEMA, **asdict(self)}
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one flat row per checkpoint, column and measure."""
+        """Return one flat row per checkpoint, score and measure."""
         return [
             {
                 "checkpoint": point.name,
@@ -102,7 +102,7 @@ def training_of(
     select: Mapping[str, ScoredRun] | None = None,
 ) -> Training:
     """Compare the runs of the checkpoints. `runs`: checkpoint -> (value on the axis, run). `select`: checkpoint -> run
-    on the suite that chooses the best checkpoint, if it is another suite.
+    on another suite, which chooses the best checkpoint; None if the same runs choose it.
 
     Raise UserError if the runs differ in protocol or tasks.
     """
@@ -198,7 +198,7 @@ def _point(
 
 
 def _counted_tasks(run: ScoredRun, score: str, among: Collection[str]) -> dict[str, list[TaskScore]]:
-    """Return the tasks that the score counts, by family."""
+    """Map each family that the score counts to its tasks in `among`."""
     return {
         family: counted
         for family, tasks in run.family_tasks.items()
@@ -211,7 +211,7 @@ def _common(runs: Sequence[ScoredRun]) -> set[str]:
     """Return the tasks that every run has played. Raise UserError if the content of a task differs between runs."""
     common = set.intersection(*(set(common_tasks(runs[0], run)) for run in runs))
     if not common:
-        raise UserError("the checkpoints have no task in common; let the command finish them")
+        raise UserError("the checkpoints have no task in common; repeat the command to finish their runs")
     return common
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Played:
-    """The played part of a family, in tasks and in attempts. Rates and intervals are over tasks."""
+    """The numbers of tasks and attempts of a family that a run has played."""
 
     tasks: int
     """Number of tasks with at least one finished attempt."""
@@ -24,7 +24,7 @@ class Played:
         return self.tasks == self.of and self.episodes == self.of * self.samples
 
     def __str__(self) -> str:
-        """Return for example `112`, `15/112` or `15/112 x 4`."""
+        """Return the played tasks, for example `112`, `15/112` or `15/112 x 4` (four attempts per task)."""
         return self._share + (f" x {self.samples}" if self.samples > 1 else "")
 
     @property
@@ -33,7 +33,7 @@ class Played:
 
     @property
     def described(self) -> str:
-        """For example `15/112 tasks x 4`; `15/112 tasks x 4 (57 of 60 attempts)` if attempts are missing."""
+        """The text `15/112 tasks x 4`, or `15/112 tasks x 4 (57 of 60 attempts)` if attempts are missing."""
         text = f"{self._share} tasks" + (f" x {self.samples}" if self.samples > 1 else "")
         wanted = self.tasks * self.samples
         return text if self.episodes == wanted else f"{text} ({self.episodes} of {wanted} attempts)"

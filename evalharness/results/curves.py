@@ -1,4 +1,4 @@
-"""Compute the numbers of the plots as flat rows (fractions 0..1); each plot is also written as CSV."""
+"""Compute the numbers of the plots as flat rows with fractions 0..1. The same rows are written as CSV."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def by_difficulty(label: str, run: ScoredRun) -> Iterator[Row]:
 
 
 def rate_row(values: Sequence[float], **names: Any) -> Row:
-    """Return the mean over tasks with its 95 % interval. The interval has a width even if all values are 0 or 1."""
+    """Return a row with the mean of `values` (one per task), its 95 % interval, and the columns `names`."""
     low, high = stats.rate_interval(values, binary=names.get("measure") == "success")
     return {
         **names,
@@ -74,7 +74,7 @@ CURVE_NAMES = {
 
 
 def best_of_k(label: str, run: ScoredRun) -> Iterator[Row]:
-    """Yield the unbiased estimates for k = 1..N over the tasks that have all N samples."""
+    """Yield unbiased estimates of pass@k, pass^k and the best progress of k, over the tasks that have all N samples."""
     for family, tasks in run.family_tasks.items():
         complete = [task.attempts for task in tasks if task.samples == run.samples]
         if not complete:
@@ -116,7 +116,7 @@ def curve_point(
 
 
 def by_checkpoint(training: Training) -> Iterator[Row]:
-    """Yield the rates of each family and of the main score for every checkpoint, by step."""
+    """Yield the rates of each family and of the main score for every checkpoint, in the order of training."""
     for point in training.points:
         for column, rates in point.rates.items():
             for measure, rate in rates.items():

@@ -1,6 +1,6 @@
 """List the settings, other than the model, that may change a run's scores: prompts, token limits, sampling.
 
-The prompts and token limits behind the published rows are not public, so a leaderboard compares with our defaults.
+Published results do not state their prompts and token limits, so a leaderboard compares a run with our defaults.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ def deviations(
 ) -> tuple[str, ...]:
     """Return a phrase for each difference between a run's settings and the harness's defaults.
 
-    `prompts`: family -> SHA-256 of the harness's prompt file. A family that is missing there (its environment is not
-    installed) is not checked.
+    `prompts`: family -> SHA-256 of the harness's prompt file. The prompt of a family that is missing in `prompts` is
+    not checked.
     """
     config = identity.config.to_json()
     others = [

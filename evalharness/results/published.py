@@ -1,4 +1,4 @@
-"""Read the published tables (`results/published/*.csv`). Their numbers are in percent, as printed."""
+"""Read the published tables (`results/published/*.csv`), whose numbers are in percent as the papers print them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evalharness.base.paths import published_folder
 
 @dataclass(frozen=True)
 class Printed:
-    """A number as the paper prints it: `40` and `40.0` have the same value and different decimals."""
+    """A number with the decimals that the paper prints, for example `40` or `40.0`."""
 
     text: str
 
@@ -32,11 +32,11 @@ class PublishedRow:
     names: Mapping[str, str]
     """The text columns: `method`, `series`, `held_in`, `decoding`, ..., the paper's `table` and its `source`."""
     numbers: Mapping[str, Printed]
-    """The number columns; a number that was not reported is absent."""
+    """The number columns, without the numbers that the paper does not report."""
 
     @property
     def label(self) -> str:
-        """For example `AgentGym, BoN`; with the series if the table has one."""
+        """The text columns that identify the row, joined: for example `AgentGym, BoN`."""
         return ", ".join(self.names[key] for key in _LABELS if self.names.get(key))
 
 
@@ -48,13 +48,13 @@ _TEXT_COLUMNS = frozenset(
 )
 MAIN = "main"
 OTHERS = "others"
-"""Table of results from other papers under other protocols; one number per row."""
+"""Name of the table of results from other papers with other protocols; it has one number per row."""
 DEMO = "demo"
-"""The demo model's own results on the published suite, in the columns of the main table."""
+"""Name of the table of the demo model's results on the published suite; it has the columns of the main table."""
 
 
 def load_table(name: str, folder: Path | None = None) -> list[PublishedRow]:
-    """Read the rows of a table in its order. `folder`: default, the folder of published tables."""
+    """Read the rows of a table in the order of the file. `folder`: None for the folder of published tables."""
     with ((folder or published_folder()) / f"{name}.csv").open(newline="", encoding="utf-8") as file:
         return [
             PublishedRow(

@@ -1,7 +1,7 @@
 """Compute success rate, progress rate, grounding accuracy and held-out score from episodes.
 
-The rates are defined as in AgentBoard: unweighted means over the episodes of a family; progress of the last turn. The
-held-out score is defined as in AgentRefine (ICLR 2025): families are weighted by their number of tasks.
+As in AgentBoard, a rate is the unweighted mean over a family's episodes, and progress is that after the last turn. As
+in AgentRefine (ICLR 2025), the held-out score weights families by their numbers of tasks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from evalharness.results.completeness import Played
 
 MEASURES = ("success", "progress")
 POOLED = "pooled"
-"""Name of the score over all played tasks, if there is no held-out score."""
+"""Name of the score over all tasks of several families. It is computed only if the held-out score is not known."""
 ESTIMATED = "held_out_estimate"
 """Name of the held-out score that is estimated from a part of its tasks (`--subset`)."""
 HELD_OUT = "held_out"
@@ -37,7 +37,7 @@ HELD_OUT = "held_out"
 
 @dataclass(frozen=True)
 class EpisodeScore:
-    """The numbers of an episode that scores need; they are small, so whole episodes need not stay in memory."""
+    """The numbers of an episode that the scores need. They let a run be scored without keeping its texts in memory."""
 
     task_id: str
     task_hash: str
@@ -56,21 +56,21 @@ class EpisodeScore:
     trimmed: bool
     kind: str = ""
     opening: str = ""
-    """Digest of goal and first observation; tasks with the same start have the same digest."""
+    """Digest of goal and first observation, which counts the different first observations among the tasks."""
     figures: Mapping[str, float] = field(default_factory=dict)
-    """Figures that the family defines for an episode, 0..1."""
+    """Name -> value 0..1 of measures that only this family has, for example HotpotQA's F1."""
     reasoning_tokens: int = 0
     reasoning_truncated: int = 0
-    """Number of turns that were cut off inside their reasoning."""
+    """Number of turns whose reply reached the token limit during its reasoning."""
     context_full: bool = False
     content_filter: bool = False
     """Whether the server's content filter ended the episode."""
     cut_from: int = 0
-    """Number of the first turn whose prompt the server had cut at its beginning; 0: no such turn."""
+    """Number of the first turn whose prompt the server cut at its beginning; 0 if the server cut no prompt."""
     halted: bool = False
     """Whether the last action halted the simulator."""
     trials: int = 1
-    """Number of trials at the task, one after the other; the scores are those of the last trial."""
+    """Number of successive trials at the task; the other scores are those of the last trial."""
     format_error_kinds: Mapping[str, int] = field(default_factory=dict)
     """Kind of format error -> number of turns that have it; a turn can have several kinds."""
 
@@ -132,12 +132,12 @@ def _rates(episodes: Sequence[EpisodeScore]) -> Rates:
 
 
 def _attempts(episodes: Sequence[EpisodeScore], of: str) -> list[list[float]]:
-    """Return the values of each task's attempts."""
+    """Return, for each task, the list of its attempts' values of the attribute `of`."""
     return list(group_by_key((e.task_id, float(getattr(e, of))) for e in episodes).values())
 
 
 def _task_means(episodes: Sequence[EpisodeScore], of: str) -> list[float]:
-    """Return one value per task: samples of one task are not independent, so intervals are over tasks."""
+    """Return the mean per task. Intervals use these means, because samples of one task are not independent."""
     return [_mean(listed) for listed in _attempts(episodes, of)]
 
 
@@ -149,8 +149,8 @@ def _task_kinds(episodes: Sequence[EpisodeScore]) -> list[str]:
 def _beside(
     strata: Sequence[Sequence[EpisodeScore]], measure: str, ci95: tuple[float, float]
 ) -> dict[str, Any]:
-    """Return the interval of a rate with kinds as units, and its variance components. The interval is `ci95` if every
-    task is the only one of its kind."""
+    """Return two fields about a rate: its interval with kinds of tasks as units, and its variance components. The
+    interval is `ci95` if every task is the only one of its kind."""
     components = stats.variance_components([_attempts(episodes, measure) for episodes in strata])
     kinds = [_task_kinds(episodes) for episodes in strata]
     own = all(len(set(listed)) == len(listed) for listed in kinds)
@@ -214,7 +214,7 @@ def _by_trial(episodes: Sequence[EpisodeScore]) -> dict[str, Any]:
 
 
 def _figures(episodes: Sequence[EpisodeScore]) -> dict[str, Any]:
-    """Return the means of the family's own figures over the episodes that have them, with intervals over tasks."""
+    """Return the mean of each measure that only this family has (`EpisodeScore.figures`), with intervals over tasks."""
     values_by_task: dict[str, dict[str, list[float]]] = {}
     for episode in episodes:
         for name, value in episode.figures.items():
@@ -230,7 +230,7 @@ def _figures(episodes: Sequence[EpisodeScore]) -> dict[str, Any]:
 
 
 def count_played(attempts: Iterable[EpisodeScore], of: int, samples: int) -> Played:
-    """Count the played tasks and attempts. `of`: number of tasks in the family. A duplicate attempt counts once."""
+    """Count the played tasks and attempts; a duplicate attempt counts once. `of`: number of tasks in the family."""
     keys = {(a.task_id, a.sample) for a in attempts if a.sample < samples}
     return Played(len({task_id for task_id, _ in keys}), of, len(keys), samples)
 
@@ -238,10 +238,10 @@ def count_played(attempts: Iterable[EpisodeScore], of: int, samples: int) -> Pla
 def held_out_score(
     by_family: Mapping[str, Sequence[EpisodeScore]], weights: Mapping[str, int], samples: int = 1
 ) -> tuple[HeldOut | None, str | None]:
-    """Return (score, None), or (None, reason why it is withheld). `weights`: held-out family -> number of tasks.
+    """Return (held-out score, None), or (None, reason why there is no score). `weights`: family -> number of tasks.
 
-    The score needs all `samples` attempts at every task of every held-out family: the finished tasks of an incomplete
-    family are not a random sample of it.
+    The score needs all `samples` attempts at every task of every held-out family, because the finished tasks of an
+    incomplete family are not a random sample of its tasks.
     """
     parts = {family: count_played(by_family.get(family, ()), n, samples) for family, n in weights.items()}
     missing = [f"{family} ({_share(each)})" for family, each in parts.items() if not each.complete]
@@ -262,7 +262,7 @@ def held_out_score(
 def held_out_estimate(
     by_family: Mapping[str, Sequence[EpisodeScore]], subset: Mapping[str, int], samples: int = 1
 ) -> Estimate | None:
-    """Estimate the held-out score from every attempt at the tasks of `subset`; return None if an attempt is missing.
+    """Estimate the held-out score from the tasks of `subset`; return None if an attempt at these tasks is missing.
     `subset`: task id -> number of tasks that it represents, family by family, ordered by difficulty."""
     attempts = group_by_key((e.task_id, e) for episodes in by_family.values() for e in episodes)
     if not subset or any(len(attempts.get(task_id, ())) < samples for task_id in subset):

@@ -1,4 +1,4 @@
-"""Load the scores of a stored run, for tables over several runs."""
+"""Load the scores of a stored run, and check that runs are comparable."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from evalharness.results.task_range import mark_changed
 
 @dataclass(frozen=True)
 class TaskScore:
-    """A task's mean over its samples, fractions 0..1."""
+    """Success and progress of one task: the mean over its samples, as fractions 0..1."""
 
     task_id: str
     task_hash: str
@@ -32,7 +32,7 @@ class TaskScore:
     progress: float
     kind: str
     attempts: Mapping[str, tuple[float, ...]]
-    """`success`, `progress` -> the value of each sample."""
+    """`success` or `progress` -> value of each sample."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class ScoredRun:
     scores: tuple[EpisodeScore, ...]
     """Sorted by task and sample."""
     repeats: tuple[ScoredRun, ...] = ()
-    """If repeats were joined into this run: the single runs (`evalharness.results.repeats`)."""
+    """The runs that were joined into this run as repeats; otherwise empty (`evalharness.results.repeats`)."""
     trainings: tuple[ScoredRun, ...] = ()
-    """If this run is a mean over trainings: their runs (`evalharness.results.trainings`)."""
+    """The runs whose mean over training seeds this run is; otherwise empty (`evalharness.results.trainings`)."""
 
     @property
     def name(self) -> str:
@@ -52,12 +52,12 @@ class ScoredRun:
 
     @property
     def identity(self) -> Identity:
-        """Identity of the run; for a mean over trainings, the identity of the first training's run."""
+        """Identity of the run; for a mean over trainings, the identity of the first run in `trainings`."""
         return (self.trainings[0] if self.trainings else self).manifest.identity
 
     @cached_property
     def model_key(self) -> str:
-        """Key of the model. A name alone is not enough: two checkpoints may have the same folder name."""
+        """Text that identifies the model. The name is not enough: two checkpoints may have the same folder name."""
         return json.dumps([self.name, self.identity.model], sort_keys=True)
 
     @cached_property
@@ -75,7 +75,7 @@ class ScoredRun:
 
     @cached_property
     def played(self) -> Mapping[str, Played]:
-        """Family -> the part of it that was played."""
+        """Family -> numbers of its tasks and attempts that were played."""
         expected = self.manifest.expected.items()
         return {
             family: count_played(self.by_family.get(family, ()), n, self.samples) for family, n in expected
@@ -83,25 +83,25 @@ class ScoredRun:
 
     @property
     def incomplete(self) -> str:
-        """The incomplete families, for example `BabyAI 10/112 tasks`; "" if every played family is complete."""
+        """The families with missing tasks or attempts, for example `BabyAI 10/112 tasks`; "" if nothing is missing."""
         parts = self.played.items()
         return ", ".join(f"{self.titles.get(f, f)} {p.described}" for f, p in parts if not p.complete)
 
     @property
     def limited(self) -> list[str]:
-        """The note about a run with `--limit`; empty for other runs."""
+        """A list with the warning about `--limit`; empty for a run without `--limit`."""
         limit = self.manifest.config.limit
         note = f"--limit {limit}: only the first tasks of each family; not representative (--draw is)"
         return [note] if limit else []
 
     @cached_property
     def held_out(self) -> tuple[HeldOut | None, str | None]:
-        """The held-out score, or the reason why it is withheld."""
+        """(held-out score, None), or (None, reason why there is no score)."""
         return held_out_score(self.by_family, self.manifest.held_out, self.samples)
 
     @property
     def suite(self) -> str:
-        """`agentboard`, `open`, or `open, seed 3`."""
+        """Name of the suite with its seed: `agentboard`, `open`, or `open, seed 3`."""
         return self.manifest.suite_name
 
     @property
@@ -124,7 +124,7 @@ class ScoredRun:
 
     @property
     def agent(self) -> str:
-        """The agent's name and options, or the name of another group's protocol."""
+        """The agent's name and options, or the name of the protocol if the run follows another group's protocol."""
         return self.manifest.config.played_as
 
     @property
@@ -153,7 +153,7 @@ class ScoredRun:
 
     @cached_property
     def task_labels(self) -> Mapping[str, str]:
-        """Family -> source of its labels, with `changed` if its tasks are not the published ones."""
+        """Family -> source of its subgoal labels; `changed` is added if its tasks differ from the published tasks."""
         return mark_changed(self.manifest.labels, self.hashes.items())
 
     @cached_property
@@ -174,21 +174,21 @@ def load_scored_run(folder: Path) -> ScoredRun:
 
 
 def scored_run(folder: Path, manifest: Manifest, scores: Sequence[EpisodeScore]) -> ScoredRun:
-    """Make a run of sorted scores. Raise UserError if there are no scores."""
+    """Make a run from scores, which are sorted. Raise UserError if there are no scores."""
     if not scores:
-        raise UserError(f"{folder} holds no finished episode yet; the command that began it continues it")
+        raise UserError(f"{folder} has no finished episode yet; repeat the command that started it")
     return ScoredRun(folder, manifest, tuple(sorted(scores, key=lambda s: (s.family, s.task_id, s.sample))))
 
 
 def of_family(run: ScoredRun, family: str) -> ScoredRun:
     """Return the part of a run that belongs to one family. Raise UserError if the run has no episode of the family."""
     if not (scores := tuple(score for score in run.scores if score.family == family)):
-        raise UserError(f"{run.folder} has no episode of {family}; leave the run out")
+        raise UserError(f"{run.folder} has no episode of {family}; remove this folder from the command")
     return replace(run, scores=scores, manifest=part_of(run.manifest, family))
 
 
 def part_of(manifest: Manifest, family: str) -> Manifest:
-    """Return the manifest with only this family; with no family if the run does not play it."""
+    """Return the manifest restricted to one family; without any family if the run does not play `family`."""
     parts = ("counts", "expected", "titles", "labels", "draw")
     kept = {part: {f: of for f, of in getattr(manifest, part).items() if f == family} for part in parts}
     return manifest.model_copy(update={**kept, "held_out": {}})
@@ -197,7 +197,7 @@ def part_of(manifest: Manifest, family: str) -> Manifest:
 def require_same(
     runs: Sequence[ScoredRun], what: str, value: Callable[[ScoredRun], object], advice: str
 ) -> None:
-    """Raise UserError if two runs differ in `what`."""
+    """Raise UserError if `value` differs between runs. `what`: name of this value in the message."""
     for run in runs[1:]:
         if value(run) != value(runs[0]):
             raise UserError(
@@ -206,7 +206,7 @@ def require_same(
 
 
 class Comparable(Protocol):
-    """The attributes of a run that a comparison task by task needs."""
+    """A run whose tasks can be matched with those of another run."""
 
     @property
     def folder(self) -> Path: ...
@@ -217,7 +217,7 @@ class Comparable(Protocol):
 
 
 def common_tasks(one: Comparable, other: Comparable) -> list[str]:
-    """Return the tasks of both runs, in the order of `one`. Raise UserError if a task's content differs."""
+    """Return the ids of the tasks in both runs, in the order of `one`. Raise UserError if a task's content differs."""
     common = [task_id for task_id in one.hashes if task_id in other.hashes]
     for task_id in common:
         if one.hashes[task_id] != other.hashes[task_id]:
@@ -229,8 +229,8 @@ def common_tasks(one: Comparable, other: Comparable) -> list[str]:
 
 
 def require_same_turns(runs: Sequence[Comparable], advice: str) -> None:
-    """Raise UserError if two runs have different turn limits in a common family. For runs without a common family,
-    compare the largest limits."""
+    """Raise UserError if a run's turn limit in some family differs from the first run's. If two runs have no family in
+    common, compare their largest limits."""
     first, *others = [(run.folder, run.manifest.turn_limits) for run in runs]
     for folder, limits in others:
         common = sorted(first[1].keys() & limits.keys())

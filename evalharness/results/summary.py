@@ -50,7 +50,7 @@ from evalharness.results.task_range import TaskRange, family_range, load_ranges,
 
 
 def protocol_number(protocol: ProtocolIdentity, scores: Sequence[EpisodeScore]) -> ProtocolNumber | None:
-    """Return the number that the protocol reports, if it has one. Samples of a game are averaged first."""
+    """Return the score that another group's protocol reports, if any; samples of the same game are averaged."""
     if not scores or protocol.score == "none":
         return None
     games = group_by_key((score.task_id, float(getattr(score, protocol.score))) for score in scores)
@@ -63,9 +63,9 @@ def protocol_number(protocol: ProtocolIdentity, scores: Sequence[EpisodeScore]) 
         "games": len(values),
     }
     if protocol.draw is not None:
-        from scipy.stats import binom  # the import takes most of a second, and few protocols need it
+        from scipy.stats import binom  # a slow import that few protocols need
 
-        # Model: the protocol draws games with replacement, and each game is solved with this rate.
+        # Assume that the protocol draws games with replacement and that each game is solved with probability `rate`.
         ends = [float(binom.ppf(share, protocol.draw, rate)) / protocol.draw for share in (0.025, 0.975)]
         number |= {"drawn": protocol.draw, "drawn95": tuple(ends)}
     return ProtocolNumber.of(number)
@@ -75,7 +75,7 @@ NOT_TIMED = Timing()
 
 
 def infrastructure_failures(folder: Path, done: set[tuple[str, int]]) -> dict[str, int]:
-    """Return family -> number of episodes that failed finally and have not been played since."""
+    """Map each family to the number of episodes that the harness gave up after failures of simulator or server."""
     given_up = {(line["task_id"], line["sample"]) for line in read_failures(folder) if line.get("final")}
     return Counter(task_id.split("/")[0] for task_id, _ in given_up - done)
 
@@ -98,14 +98,14 @@ class SummaryBuilder:
             self._outside.append(episode.outside)
 
     def summary(self, timing: Timing = NOT_TIMED) -> Summary:
-        """Return the summary of all added episodes. `timing`: times that the playing process has measured."""
+        """Return the summary of all added episodes. `timing`: durations that were measured while the run was played."""
         summary = summary_of(self.folder, self.manifest, self.scores, timing)
         more = {**self._replies.troubles(), "outside": outside_agent(self._outside)}
         return summary.model_copy(update={name: value for name, value in more.items() if value})
 
 
 def outside_agent(episodes: Sequence[Outside]) -> OutsideAgent | None:
-    """Return the totals over the episodes of external agents; None if there are no such episodes."""
+    """Sum what external agents reported about their episodes (tokens, cost); None if no external agent played."""
     if not episodes:
         return None
 
@@ -124,7 +124,7 @@ def outside_agent(episodes: Sequence[Outside]) -> OutsideAgent | None:
 
 
 def summarize(folder: Path, timing: Timing = NOT_TIMED) -> Summary:
-    """Compute the summary of a run folder. `timing`: times that the playing process has measured."""
+    """Compute the summary of a run folder. `timing`: durations that were measured while the run was played."""
     summing = SummaryBuilder(folder)
     for episode in read_episodes(folder):
         summing.add(episode)
@@ -134,7 +134,7 @@ def summarize(folder: Path, timing: Timing = NOT_TIMED) -> Summary:
 def summary_of(
     folder: Path, manifest: Manifest, scores: Sequence[EpisodeScore], timing: Timing = NOT_TIMED
 ) -> Summary:
-    """Compute the summary from these scores instead of the folder's episodes. It has no warnings about replies."""
+    """Compute the summary from scores, without reading episodes and without the warnings about the model's replies."""
     config = manifest.config
     groups = group_by_family(scores)
     failures = infrastructure_failures(folder, {(s.task_id, s.sample) for s in scores})
@@ -233,7 +233,7 @@ def _family_row(
 
 
 def _error_kinds(scores: Iterable[EpisodeScore]) -> dict[str, int]:
-    """Return kind of format error -> number of turns that have it, sorted by kind."""
+    """Map each kind of format error to the number of turns that have this error, sorted by kind."""
     counts: Counter[str] = Counter()
     for score in scores:
         counts.update(score.format_error_kinds)
@@ -249,15 +249,15 @@ def write_summary(folder: Path, timing: Timing) -> Summary:
 
 
 def made_from(folder: Path, summary: Mapping[str, Any]) -> str:
-    """Return a SHA-256 of the run's manifest and episodes and of the summary's other keys. If a stored summary has this
-    hash, neither the run nor the summary has changed. Raise OSError if a file cannot be read."""
+    """Return a SHA-256 of the run's files and of `summary` without its key `made_from`. If a stored summary has this
+    hash under `made_from`, run and summary are unchanged since. Raise OSError if a file cannot be read."""
     files = [sha256_of(path) for name in (MANIFEST, EPISODES) if (path := folder / name).exists()]
     own = {key: value for key, value in summary.items() if key != "made_from"}
     return hashlib.sha256(json.dumps([files, own], sort_keys=True).encode()).hexdigest()
 
 
 def earlier_timing(folder: Path) -> Timing:
-    """Read the times that the last playing process has stored; nobody can recompute them."""
+    """Read the durations in the stored summary, because they cannot be computed from the episodes."""
     path = folder / SUMMARY
     try:
         summary = read_object(read_bytes(path))

@@ -1,5 +1,5 @@
-"""Compare a model's runs on one family with and without perturbations. A model that has learnt only the usual words
-fails under perturbation. The table follows AgentRefine (ICLR 2025); `report` prints it."""
+"""Compare a model's runs on one family with and without perturbations. A model that has memorised the wording of
+actions fails if a perturbation changes this wording. The table follows AgentRefine (ICLR 2025)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCHEMA = 1
 
 
 def default_perturbations(spec: EnvSpec) -> list[str]:
-    """Return the published perturbations of a family; all its perturbations if none was published."""
+    """Return the perturbations of a family that a paper has published, or else all perturbations of the family."""
     known: Mapping[str, Perturbation] = spec.actions.wording.perturbations
     published = [name for name, how in known.items() if how.published]
     names = published or list(known)
@@ -36,7 +36,7 @@ def default_perturbations(spec: EnvSpec) -> list[str]:
 
 @dataclass(frozen=True)
 class Column:
-    """One run of the sweep. Rates are fractions 0..1."""
+    """A run of the sweep: one perturbation, or unperturbed. Rates are fractions 0..1."""
 
     name: str
     folder: str
@@ -45,14 +45,14 @@ class Column:
     expected: int
     """Number of tasks selected."""
     rates: Mapping[str, float]
-    """Measure -> rate."""
+    """`success` or `progress` -> rate."""
     ci95: Mapping[str, tuple[float, float]]
     differences: Mapping[str, Difference]
     """Measure -> difference between this run and the unperturbed run, paired by task; empty for the unperturbed run."""
     retention: Mapping[str, float | None]
-    """Measure -> perturbed rate / unperturbed rate over the paired tasks; None if the unperturbed rate is 0."""
+    """Measure -> perturbed rate / unperturbed rate, over tasks in both runs; None if the unperturbed rate is 0."""
     recalled: bool = False
-    """Whether a published perturbation is played in our own wording."""
+    """Whether the perturbation's wording is ours, because the paper does not print its wording."""
 
 
 @dataclass(frozen=True)
@@ -64,31 +64,31 @@ class Sweep:
     max_turns: int
     samples: int
     columns: tuple[Column, ...]
-    """The unperturbed run comes first."""
+    """One column per run; the unperturbed run is the first."""
     average: Mapping[str, float]
     """Measure -> mean over all columns, including the unperturbed run, as in the paper."""
     first_average: Mapping[str, float] | None
-    """Measure -> mean over the perturbations that the paper's first version averages (three of ALFWorld's); None if the
-    sweep lacks one of them."""
+    """Measure -> mean over `first_average_of`, the three ALFWorld perturbations that the paper's first version
+    averages. None if the sweep lacks one of these perturbations."""
     first_average_of: tuple[str, ...]
     std_population: Mapping[str, float]
     """Measure -> population standard deviation over the columns."""
     average_ci95: Mapping[str, tuple[float, float]]
-    """Interval over the tasks that every column has played, and over trainings if there are several."""
+    """Measure -> 95 % interval of `average`, over the tasks in all columns (and over training seeds)."""
     std_ci95: Mapping[str, tuple[float, float] | None]
-    """Interval of `std_population` for the same perturbations and other tasks; None for several trainings. The measured
-    deviation is too large on average, so the interval may be below it."""
+    """Measure -> 95 % interval of `std_population` for these perturbations and other tasks; None for several trainings.
+    The interval may lie below `std_population`, because sampling error makes the measured deviation too large."""
     std_sample: Mapping[str, float | None]
     """Measure -> sample standard deviation over the columns (n - 1); None for a single column."""
     notes: tuple[str, ...]
     change: Difference | None = None
-    """Difference in success between the mean of the perturbed columns and the unperturbed one, paired by task."""
+    """Difference in success between the mean of the perturbed columns and the unperturbed column, paired by task."""
 
     def to_json(self) -> dict[str, Any]:
         return {"schema": SCHEMA, **asdict(self)}
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a flat row per column, then the average and both standard deviations."""
+        """Return a flat row per column, then rows for the averages and the standard deviations."""
         rows = [_row(column) for column in self.columns]
         for name, values in (
             ("average", self.average),
@@ -119,8 +119,8 @@ def sweep_of(
     first_average: Sequence[str] = (),
     recalled: Collection[str] = (),
 ) -> Sweep:
-    """Build a sweep. `runs`: column -> run, `UNPERTURBED` first. `first_average`: perturbations that
-    `Sweep.first_average` averages. `recalled`: perturbations in our own wording.
+    """Build a sweep. `runs`: perturbation -> run, beginning with `UNPERTURBED`. `first_average`: the perturbations that
+    `Sweep.first_average` averages. `recalled`: the perturbations whose wording is ours (`Column.recalled`).
 
     Raise UserError if the runs differ in model or protocol.
     """

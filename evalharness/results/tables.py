@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _BATCH = 200
-"""Number of episodes in memory at once, so that a long run needs no more memory than a short one."""
+"""Number of episodes that are in memory at once while the tables are written."""
 
 
 def sorted_episodes(folder: Path) -> Iterator[Episode]:
@@ -63,7 +63,7 @@ def rows_of(episode: Episode) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def recorded_rows(episode: Episode) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the same rows without the behaviour columns; every version of the harness computes them equally."""
+    """Return the rows of `rows_of` without the behaviour columns. Unlike those, they are the same in every version."""
     figures = json.dumps(dict(episode.figures), sort_keys=True) if episode.figures else None
     counts = {"turns": len(episode.turns), "trims": len(episode.trims)}
     row = _columns(_EPISODE, episode, **counts, figures=figures)
@@ -73,14 +73,13 @@ def recorded_rows(episode: Episode) -> tuple[dict[str, Any], list[dict[str, Any]
 
 
 def run_columns(folder: Path) -> dict[str, str | None]:
-    """Return the columns about the run that all its rows share."""
+    """Return the columns that have the same value in all rows of a run."""
     manifest = read_manifest(folder)
     return {"model": manifest.display_name, "perturbation": manifest.config.perturb}
 
 
 def place_columns(folder: Path) -> dict[str, str | None]:
-    """Return the names of the run's folder and of its study. Only tables over several runs have these columns, because
-    a stored table must not depend on its folder."""
+    """Return the columns with the names of run folder and study. Stored tables lack them, so a folder can be moved."""
     place = real_path(folder)
     is_studied = (place.parent / STUDY).is_file()
     return {"study": place.parent.name if is_studied else None, "run": place.name}
@@ -88,7 +87,7 @@ def place_columns(folder: Path) -> dict[str, str | None]:
 
 _TEXT, _TEXTS, _FLAG, _WHOLE, _REAL = "string", ["string"], "bool", "int64", "float64"
 _RUN: Mapping[str, Any] = dict.fromkeys(("model", "perturbation"), _TEXT)
-"""Types of `run_columns`."""
+"""Column of `run_columns` -> type."""
 _EPISODE: Mapping[str, Any] = {
     **dict.fromkeys(("task_id", "family", "suite", "kind", "difficulty", "labels"), _TEXT),
     **{"sample": _WHOLE, "success": _FLAG, "solved": _FLAG, "progress": _REAL},
@@ -98,12 +97,12 @@ _EPISODE: Mapping[str, Any] = {
     **{"figures": _TEXT, "reasoning_tokens": _WHOLE, "task_hash": _TEXT, "prompt_hash": _TEXT},
     **dict.fromkeys(("policy_s", "environment_s", "worker_s", "started", "wall_s"), _REAL),
 }
-"""Column -> type; [type] for a column of lists. Times are in seconds, rates 0..1."""
+"""Column -> type; [type] if the values are lists. Times are in seconds, rates are fractions 0..1."""
 _EPISODE_READ = dict.fromkeys(
     ("error_turns", "longest_error_run", "no_effect_turns", "repeated_turns", "longest_loop", "help_turns",
      "distinct_observations", "distinct_actions", "distinct_places", "first_progress_turn"), _WHOLE
 )  # fmt: skip
-"""Types of `episode_columns`."""
+"""Column of `episode_columns` -> type."""
 _TURN: Mapping[str, Any] = {
     **{"task_id": _TEXT, "family": _TEXT, "sample": _WHOLE, "turn": _WHOLE},
     **{"thought": _TEXT, "action": _TEXT, "observation": _TEXT, "progress": _REAL, "valid": _FLAG},
@@ -113,11 +112,11 @@ _TURN: Mapping[str, Any] = {
     **{"reasoning": _TEXT, "reasoning_tokens": _WHOLE},
 }
 _TURN_READ = {"error": _FLAG, "progressed": _FLAG, "repeated": _FLAG, "place": _TEXT}
-"""Types of `TurnFacts`."""
+"""Attribute of `TurnFacts` that is a column -> type."""
 
 
 def _columns(columns: Iterable[str], of: object, **made: Any) -> dict[str, Any]:
-    """Return each column's value from `made`, else from the attribute of `of`."""
+    """Map each column to its value in `made`, or else to the attribute of `of` with the same name."""
     row = {name: made[name] if name in made else getattr(of, name) for name in columns}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in row.items()}
 
@@ -133,8 +132,8 @@ def _schemas() -> tuple[Any, Any]:
 
 
 def data_frames(*folders: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return both tables of the runs for pandas: text as `string`, whole numbers as `int64` (`Int64` if a value may be
-    missing)."""
+    """Return the tables of episodes and of turns of several runs for pandas. Text is `string`; whole numbers are
+    `int64`, or `Int64` if a value may be missing."""
     import pandas as pd
     import pyarrow as pa
 
@@ -158,7 +157,7 @@ def data_frames(*folders: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def _arrow_tables(folder: Path) -> list[pa.Table]:
-    """Return both tables. Read the parquet files if they are current; otherwise build the tables from the episodes."""
+    """Return the tables of episodes and of turns: read the parquet files if they are current, or else the episodes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -193,7 +192,7 @@ def _made_from(folder: Path) -> bytes:
 
 
 def _holds_all(path: Path, names: list[str], made_from: bytes) -> bool:
-    """Return whether the table is readable, has these columns, and was made from the current episodes."""
+    """Return whether the parquet file is readable, has the columns `names`, and was made from the current episodes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -207,7 +206,7 @@ def _holds_all(path: Path, names: list[str], made_from: bytes) -> bool:
 
 
 def write_parquet(folder: Path) -> None:
-    """Write both tables anew, sorted by family, task, sample and turn."""
+    """Write `episodes.parquet` and `turns.parquet`, sorted by family, task, sample and turn."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

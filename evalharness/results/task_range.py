@@ -1,7 +1,7 @@
-"""Read the range of a task: the floor is the score of random actions, the ceiling that of the best known plan.
+"""Read the floor and the ceiling of each task: the scores of random actions and of the best known plan.
 
-`results/reference/<suite>.csv` has one row per task, so that a run over a part of a suite is compared with the floor
-and ceiling of that part. benchmarks/audit.py writes these files.
+`results/reference/<suite>.csv` has one row per task, so a run over some tasks of a suite is compared with the floor and
+ceiling of exactly these tasks. benchmarks/audit.py writes these files.
 """
 
 from __future__ import annotations
@@ -24,37 +24,37 @@ from evalharness.records.summary import Reference
 
 @dataclass(frozen=True)
 class TaskRange:
-    """The range of one task with a limit of `max_turns`. Rates are fractions 0..1."""
+    """The floor and the ceiling of one task with turn limit `max_turns`. Rates are fractions 0..1."""
 
     task_id: str
     task_hash: str
     difficulty: str
     plan_turns: int | None
-    """Turns of the shortest known plan that succeeds by the label, at any length; None if no plan is known."""
+    """Turns of the shortest known plan that completes all subgoals, even if above `max_turns`; None: no known plan."""
     ceiling_success: float
     ceiling_progress: float
-    """Highest progress of a known plan within the limit."""
+    """Highest progress that a known plan reaches within `max_turns`."""
     floor_success: float | None
     floor_progress: float | None
-    """Mean of a uniformly random choice among valid actions, over `floor_samples` attempts. The random choice sees the
-    list of valid actions at every turn; a model does not."""
+    """Mean progress of a policy that chooses uniformly among the valid actions, over `floor_samples` attempts. This
+    policy sees the list of valid actions at every turn; a model does not."""
     floor_samples: int
     label_agrees: bool
-    """Whether label and simulator agree at the end of every reference plan."""
+    """Whether subgoal labels and simulator agree on success at the end of every known plan."""
     why: str
-    """If they disagree: the plan, and the subgoals (numbers from 0) that were never completed."""
+    """If labels and simulator disagree: the plan, and the subgoals (counted from 0) that it never completes."""
     labels: str = ""
-    """Source of the task's labels, as in `Task.labels`; empty if not recorded."""
+    """Source of the task's subgoal labels, as in `Task.labels`; empty if not recorded."""
     floor_progress_sd: float | None = None
-    """Sample standard deviation of the attempts' progress; None if not recorded."""
+    """Sample standard deviation of progress over the random attempts; None if not recorded."""
     max_turns: int = MAX_TURNS
-    """Turn limit of floor and ceiling; they are not valid for another limit."""
+    """Turn limit for which floor and ceiling were computed. They are not valid for another limit."""
 
     def floor_variance(self, measure: str) -> float | None:
         """Return the squared standard error of `floor_success` or `floor_progress`; None with fewer than two attempts.
 
-        Success is binary, so its mean gives its variance. The variance of progress comes from the recorded standard
-        deviation. If none is recorded, use the largest possible variance with this mean, that of a binary value
+        The variance of success follows from its mean, because success is binary. The variance of progress follows from
+        `floor_progress_sd`. If this is not recorded, use the variance of a binary value, the largest with this mean
         (Bhatia & Davis, The American Mathematical Monthly 107 (2000) 353-357).
         """
         mean = self.floor_success if measure == "success" else self.floor_progress
@@ -66,13 +66,13 @@ class TaskRange:
 
 
 _UNKNOWN = {"plan_turns": None, "floor_success": None, "floor_progress": None, "why": ""}
-"""Values of empty cells, for columns without a default."""
+"""Values of empty cells of the CSV file in columns for which `TaskRange` has no default."""
 
 
 @cache
 def load_ranges(suite: str, suite_seed: int = 0) -> tuple[TaskRange, ...]:
-    """Return the stored ranges of a suite; none for the open suite of another seed. A task has one range for each turn
-    limit, and for each release of its game, identified by the content hash."""
+    """Return the stored ranges of a suite. The open suite has stored ranges only for seed 0. A task has one range per
+    turn limit and release of its game; the content hash identifies the release."""
     path = ranges_folder() / f"{suite}.csv"
     if not path.exists() or (suite == "open" and suite_seed != 0):
         return ()
@@ -85,12 +85,12 @@ def load_ranges(suite: str, suite_seed: int = 0) -> tuple[TaskRange, ...]:
 
 PUBLISHED_SUITE = "agentboard"
 CHANGED = "changed"
-"""Added to the source of labels if a played task is not the published one."""
+"""Added to a family's source of labels if a played task differs from the published task."""
 
 
 def mark_changed(labels: Mapping[str, str], task_hashes: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return family -> source of labels (`Manifest.labels`). Add `changed` if a task's content hash is not that of the
-    published suite. A task without public labels is compared only if its labels have the same source.
+    """Return `labels` (family -> source of subgoal labels). Add `changed` to a family if the content hash of a task
+    differs from the hash in the published suite. A task whose labels have another source than there is not compared.
     """
     ranges, changed = {row.task_id: row for row in load_ranges(PUBLISHED_SUITE)}, set()
     known = {task_id.split("/")[0] for task_id in ranges}
@@ -105,14 +105,14 @@ def mark_changed(labels: Mapping[str, str], task_hashes: Iterable[tuple[str, str
 
 
 def changed_families(labels: Mapping[str, str], titles: Mapping[str, str]) -> str:
-    """Return the titles of the families that `mark_changed` marked."""
+    """Return the titles of the families with `changed` among their sources of labels, joined with commas."""
     return ", ".join(
         titles.get(family, family) for family, who in labels.items() if CHANGED in who.split(",")
     )
 
 
 def chance_corrected(score: float, floor: float, ceiling: float) -> float | None:
-    """Return (score - floor) / (ceiling - floor): 0 is the score of random actions, 1 that of the best known plans.
+    """Return (score - floor) / (ceiling - floor): 0 for random actions, 1 for the best known plans.
 
     Return None if the ceiling is not above the floor.
     """
@@ -125,9 +125,9 @@ def family_range(
     rates: Mapping[str, Any],
     max_turns: int = MAX_TURNS,
 ) -> Reference | None:
-    """Return floor, ceiling and chance-corrected rates over the played tasks (id and content hash of each).
+    """Return floor, ceiling and chance-corrected rates over the played tasks. `task_hashes`: (task id, content hash).
 
-    Return None unless every task has a stored range for the same content and turn limit.
+    Return None if a task has no stored range with this content hash and turn limit.
     """
     stored = {(row.task_id, row.task_hash): row for row in ranges if row.max_turns == max_turns}
     known = [stored[task] for task in task_hashes if task in stored]
@@ -137,8 +137,8 @@ def family_range(
 def corrected_rates(known: Sequence[TaskRange], rates: Mapping[str, Any]) -> Reference:
     """Return the mean floor and ceiling of the tasks, and the chance-corrected rates; None for an unknown rate.
 
-    `floor_se`: standard errors of the floors. `chance_corrected_ci95` combines them with the rate's own interval
-    (`rates[RATE_ci95]`); None if one of them is unknown. `known` may list a task once per sample.
+    `floor_se` has the standard errors of the floors. `chance_corrected_ci95` combines these errors with the interval of
+    the rate (`rates[RATE_ci95]`); it is None if error or interval is unknown. `known` may have a task once per sample.
     """
     result: dict[str, Any] = {
         "floor": {}, "floor_se": {}, "ceiling": {}, "chance_corrected": {}, "chance_corrected_ci95": {}
@@ -162,7 +162,7 @@ def corrected_rates(known: Sequence[TaskRange], rates: Mapping[str, Any]) -> Ref
 
 
 def attempts(known: Iterable[TaskRange]) -> int:
-    """Return the number of random attempts at all these tasks."""
+    """Return the number of random attempts from which the floors of these tasks were measured."""
     return sum({row.task_id: row.floor_samples for row in known}.values())
 
 
@@ -186,7 +186,7 @@ def corrected_interval(
     floor_attempts: int,
 ) -> tuple[float, float] | None:
     """Return the 95 % interval of the chance-corrected score. It combines the interval of the score with the error of
-    the floor. Return None if one of them is unknown, or if the ceiling is not above the floor."""
+    the floor. Return None if an argument is None, or if the ceiling is not above the floor."""
     if score is None or limits is None or floor is None or floor_error is None or ceiling is None:
         return None
     floor_limits = stats.limits_of_mean(floor, floor_error, floor_attempts)

@@ -36,7 +36,7 @@ def markdown_text(text: str) -> str:
 
 
 _LINK = re.compile(r"\][(\[:]")
-"""A bracket needs escaping only if one of these characters follows it."""
+"""Brackets are escaped only if the text matches, because other brackets are not a Markdown link."""
 
 
 def _markdown_row(*cells: str) -> str:
@@ -52,7 +52,7 @@ def _with_interval(row: Row, column: Column) -> str:
 
 
 def markdown(table: Table) -> str:
-    """Return the table as Markdown with the intervals of our rows. Our rows are bold if there are other rows, too."""
+    """Return the table as Markdown. Rows of the user's runs are bold if the table also has published rows."""
     headings = [f"{column.group} {column.name}".strip() for column in table.columns]
     has_groups = any(row.group for row in table.rows)
     first = ["series", table.first or "model"] if has_groups else [table.first or " "]
@@ -71,7 +71,7 @@ def markdown(table: Table) -> str:
 
 
 def latex(table: Table) -> str:
-    """Return a `tabular` for the booktabs package. As in the paper, held-in cells are underlined; our rows are bold."""
+    """Return a `tabular` for the booktabs package. Numbers of held-in families are underlined; runs are bold."""
     spans: list[tuple[str, int]] = []
     for column in table.columns:
         if spans and spans[-1][0] == column.group:

@@ -1,4 +1,4 @@
-"""Define a table: columns in groups, rows from several sources, marks, intervals. `text` and `markup` print it."""
+"""Define a table with grouped columns, intervals, and marks. `text` prints it; `markup` writes Markdown and LaTeX."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 from evalharness.results.difference import Difference
 
 Source = Literal["published", "measured", "run", "difference", "other", "suite", "data"]
-"""Source of a row: the paper, a run, a difference of two runs, another paper, a suite, or a data set."""
+"""Source of a row: the main paper, the demo model's table, a run, two runs, another paper, a suite, or a data set."""
 Interval = tuple[float, float]
 
 
@@ -19,9 +19,9 @@ class Column:
 
     key: str
     name: str
-    """For example `success`; the second line of the heading if there is a group."""
+    """Heading, for example `success`."""
     group: str = ""
-    """For example `BabyAI`; the first line of the heading."""
+    """Heading above the columns of a group, for example `BabyAI`; "" for a column without a group."""
     decimals: int = 1
     signed: bool = False
 
@@ -32,13 +32,13 @@ class Cell:
     """The number in the unit of the table: percent, points, a score, or a count."""
     ci95: Interval | None = None
     marks: str = ""
-    """Marks printed after the number."""
+    """Symbols after the number that refer to a note, for example that the family is incomplete."""
     text: str | None = None
     """Text printed instead of the value, for example words of a published row."""
     test: Difference | None = None
-    """The test, if the cell is a paired difference."""
+    """The test of a paired difference; None if the cell is not a difference."""
     comparison: str = ""
-    """Key of the two runs that `test` compares; several cells and tables may have tests of one comparison."""
+    """Text that identifies the two runs that `test` compares. Cells with the same text are from one comparison."""
 
     def shown(self, column: Column, *, marks: bool = True) -> str:
         if self.text is not None:
@@ -68,12 +68,12 @@ class Row:
     """Heading above the rows of a group, for example a base model."""
     source: Source = "published"
     marks: str = ""
-    """Marks printed after the name."""
+    """Symbols after the name that refer to a note."""
     about: tuple[str, ...] = ()
-    """Phrases about the row's protocol, for the legend."""
+    """Phrases about the row's protocol."""
     folder: str | None = None
     underlined: frozenset[str] = frozenset()
-    """Columns of families that the method was trained on."""
+    """Keys of the columns of families that the method was trained on; their numbers are underlined or have a star."""
 
     def cell(self, column: Column) -> Cell:
         return self.cells.get(column.key, EMPTY)
@@ -89,7 +89,7 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     first: str = ""
-    """Heading of the column of names."""
+    """Heading of the first column, which has the names of the rows."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -102,7 +102,7 @@ class Table:
         return replace(self, columns=tuple(kept))
 
     def by_name(self) -> list[Table]:
-        """Return a table for each column name (`success`, `progress`); its columns are the groups."""
+        """Return a table per column name (`success`, `progress`), with one column per group (family)."""
         names = list(dict.fromkeys(column.name for column in self.columns))
         columns = {
             name: [replace(c, name=c.group, group="") for c in self.columns if c.name == name]
@@ -111,7 +111,7 @@ class Table:
         return [Table(self.title, tuple(listed), self.rows, name) for name, listed in columns.items()]
 
     def flat(self) -> list[dict[str, Any]]:
-        """Return a flat row for each row, in the printed units; None for a missing number."""
+        """Return each row as a dictionary with the numbers in the units of the table; a missing number is None."""
         rows = []
         for row in self.rows:
             flat: dict[str, Any] = {
@@ -126,7 +126,7 @@ class Table:
                 for p in _P_VALUES:
                     flat[f"{column.key}_{p}"] = getattr(cell.test, p, None)
             rows.append(flat)
-        # Drop columns of marks and intervals that are empty in every row.
+        # Drop columns of marks, intervals and p values that are empty in every row.
         empty = {
             key
             for key in (rows[0] if rows else ())

@@ -1,5 +1,5 @@
-"""Print a table in a terminal of any width. The intervals of runs are beside or below the numbers, or in a second
-table if there is no space."""
+"""Print a table in a terminal of any width. The intervals are printed beside the numbers. In a narrow terminal they are
+below the numbers or in a second table."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from evalharness.results.tabular.table import EMPTY, Cell, Column, Row, Table
 
 OURS = "<"
 Mode = Literal["behind", "below", "none"]
-"""Position of the intervals, relative to the numbers of our rows."""
+"""Where intervals are printed: behind the number, below the number, or not in this table."""
 _MODES: tuple[Mode, ...] = ("behind", "below")
 _NAME = 19
-"""Minimum width of the column of names, with one space; a table that needs less is split into several tables."""
+"""Minimum width of the column of names and one space. If less is left for the names, the table is split."""
 
 
 def _number(row: Row, column: Column) -> str:
@@ -41,7 +41,7 @@ def _limits(cell: Cell, column: Column, mode: Mode) -> str:
 
 
 def _texts(table: Table, mode: Mode) -> list[list[str]]:
-    """Return the texts of each column, the heading first. Numbers are aligned; marks follow them."""
+    """Return the heading and the cells of each column as texts, padded so that the numbers are aligned."""
     columns, before = [], ""
     for column in table.columns:
         numbers = [_number(row, column) for row in table.rows]
@@ -50,7 +50,7 @@ def _texts(table: Table, mode: Mode) -> list[list[str]]:
         if mode != "none":
             cells = [row.cell(column) if row.ours else EMPTY for row in table.rows]
             limits = [_limits(cell, column, mode) for cell in cells]
-            if mode == "behind":  # align the numbers, with and without an interval
+            if mode == "behind":  # so that numbers are aligned
                 limits = [text.ljust(max(map(len, limits))) for text in limits]
             padded = [text + ends for text, ends in zip(padded, limits, strict=True)]
         heading = "\n".join(
@@ -62,13 +62,13 @@ def _texts(table: Table, mode: Mode) -> list[list[str]]:
 
 
 def _longest(table: Table) -> int:
-    """Return the width of the longest name with its indentation and marks."""
+    """Return the width of the longest name of a row with its indentation and marks."""
     around = 2 * any(row.group for row in table.rows) + (1 if all(row.ours for row in table.rows) else 3)
     return max((len(row.name + row.marks) + around for row in table.rows), default=around)
 
 
 def _fits(table: Table, console: Console, mode: Mode) -> bool:
-    """Return whether the table fits into the console. Long names may be folded, but less for intervals on the line."""
+    """Return whether the table fits into the console if long names are wrapped at the width that `mode` allows."""
     longest = _longest(table)
     name = min(longest, 2 * _NAME if mode == "behind" else _NAME)
     lines = (max(len(line) for text in column for line in text.split("\n")) for column in _texts(table, mode))
@@ -96,7 +96,7 @@ def _draw(table: Table, mode: Mode) -> Drawn:
 
 
 def _interval_tables(table: Table) -> Iterator[Drawn]:
-    """Yield a table of intervals for each of our rows, with one line per group of columns."""
+    """Yield a table of intervals for each run of the user, with one line per group of columns (family)."""
     by_group = len(table.groups) > 1
     groups = table.groups if by_group else [column.name for column in table.columns]
     names = list(dict.fromkeys(c.name for c in table.columns)) if by_group else [""]
@@ -118,8 +118,8 @@ def _interval_tables(table: Table) -> Iterator[Drawn]:
 
 
 def print_table(console: Console, table: Table, *, explain: bool = True, gap: bool = True) -> None:
-    """Print one table if the console is wide enough, otherwise one per measure; into a pipe always one. `explain`:
-    print the meaning of the mark of our rows. `gap`: print an empty line after the table."""
+    """Print one table if the console is wide enough, otherwise one table per measure. `explain`: print that `<` marks
+    the user's runs. `gap`: print an empty line after each table."""
     table = table.without_empty()
     if table.title:
         console.print(line(table.title, "bold"), soft_wrap=True)
