@@ -40,7 +40,7 @@ COMMANDS = (
 
 
 def find_commands() -> dict[str, ModuleType]:
-    """Map names to modules: the core's commands, then those of entry points, which cannot replace a core command."""
+    """Map command names to modules. If an entry point has the name of a command of the core, ignore the entry point."""
     core = {name: importlib.import_module(f"evalharness.cli.{name.replace('-', '_')}") for name in COMMANDS}
     return core | {name: module for name, module in load_extensions(ADDED).items() if name not in core}
 
@@ -74,13 +74,13 @@ all commands: evalharness --help"""
 
 
 def _wings_help(added: Mapping[str, ModuleType]) -> str:
-    """Return one line for each command outside the core."""
+    """Return one line of help for each command outside the core."""
     lines = [f"  {name:<19} {module.HELP}\n" for name, module in added.items()]
     return "".join(["training and research:\n", *lines, "\n"]) if lines else ""
 
 
 def make_parser(*, whole: bool = True) -> CommandParser:
-    """Make the parser of all commands. Without `whole`, some options are added only when their command is given."""
+    """Make the parser of all commands. If `whole` is false, add a command's options only when this command is given."""
     modules = find_commands()
     added = {name: module for name, module in modules.items() if name not in COMMANDS}
     parser = CommandParser(
@@ -103,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit status."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # For a character that its encoding lacks, a terminal shows \\u2026; the command does not fail.
+            # If the terminal's encoding lacks a character, print an escape such as \\u2026 instead of failing.
             stream.reconfigure(errors="backslashreplace")
     parser = make_parser(whole=False)
     if not (sys.argv[1:] if arguments is None else arguments):
@@ -128,21 +128,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(stop.args[0] if stop.args else "interrupted; the same command continues")
         return 130
     except BrokenPipeError:
-        # The reader (`head`, a pager) has closed the pipe: prevent the interpreter's error message at its exit.
+        # The process that reads the output (`head`, a pager) has ended. Prevent Python's error message at exit.
         sys.stderr.close()
         return 0
     except OSError as error:
         if args.debug or (error.filename is None and error.errno != errno.ENOSPC):
             raise
         _say(f"{'cannot write' if error.filename is None else repr(error.filename)}: {error.strerror}")
-        with suppress(OSError):  # otherwise the interpreter tries again at its exit, and prints an error
+        with suppress(OSError):  # otherwise Python flushes again at its exit and prints an error
             sys.stdout.flush()
         return 2
     return status
 
 
 _LONGEST = 8000
-"""Maximum characters of a message, since it may quote any text from a file."""
+"""Maximum characters of a message. A message can quote a text of any length from a file."""
 
 
 def _say(what: Exception | str, *, debug: bool = False) -> None:

@@ -1,6 +1,6 @@
-"""Best-of-N: play one greedy attempt and N samples at temperature 1 of every task. Shows greedy, best of N, pass@k,
-pass^k, and the differences between samples. The same command continues; a larger -n adds samples. docs/best-of-n.md
-"""
+"""Best-of-N: play one greedy attempt and N samples at temperature 1 of every task. Show the success of the greedy
+attempt and of the best sample, pass@k, pass^k, and how much the samples differ. Run the same command again to continue;
+a larger -n adds samples. docs/best-of-n.md"""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
 
     runs = _runs(args)
     folder = study_folder(runs[_SAMPLES], BEST_OF_N)
-    if args.greedy:  # check before hours of playing
+    if args.greedy:  # check that the greedy run is comparable before playing samples for hours
         greedy, samples, installed = load_scored_run(args.greedy), runs[_SAMPLES], specs()
         config = samples.with_options(output=folder / _SAMPLES)
         model = prepare_or_stored(config, installed, lambda text: None).identity
@@ -73,7 +73,7 @@ def _runs(args: argparse.Namespace) -> Runs:
 
     config = config_of(args, usual={"samples": 10, "temperature": 1.0})
     if config.selection.samples < 2:
-        raise UserError(f"-n {config.selection.samples}: a best of N needs at least two samples")
+        raise UserError(f"-n {config.selection.samples}: Best-of-N needs at least two samples")
     if config.policy.temperature == 0:
         raise UserError(
             "--temperature 0 makes all samples equal; leave it out, or give a temperature above 0"

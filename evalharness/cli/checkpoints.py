@@ -1,5 +1,5 @@
 """Evaluate every checkpoint-N, step_N or epoch_N of a folder: scores with intervals, paired tests against the first
-one. The same command continues and adds new checkpoints.
+checkpoint. The same command continues and adds new checkpoints.
 docs/checkpoints.md
 """
 

@@ -85,7 +85,7 @@ def chosen_suite(args: argparse.Namespace, data: Path) -> Suite:
 
 
 def stopped_line(folders: Sequence[Path], args: argparse.Namespace) -> str:
-    """Return the message after Ctrl-C: how many episodes of the runs in `folders` are kept, and how to continue."""
+    """Return the message after Ctrl-C: the number of kept episodes in `folders`, and the command to continue."""
     import shlex
 
     from evalharness.records.store import EPISODES
@@ -103,7 +103,7 @@ def stopped_line(folders: Sequence[Path], args: argparse.Namespace) -> str:
 
 @contextlib.contextmanager
 def report_kept_episodes(args: argparse.Namespace) -> Iterator[list[Path]]:
-    """Yield a list for the folders of runs. If the command is stopped, show `stopped_line` for them."""
+    """Yield a list for the folders of the runs. After an interrupt, show `stopped_line` for these folders."""
     folders: list[Path] = []
     try:
         yield folders
@@ -115,7 +115,7 @@ def report_kept_episodes(args: argparse.Namespace) -> Iterator[list[Path]]:
 
 
 def describe_continuation(stopped: str) -> str:
-    """Return how the user can continue after a run stopped for the reason `stopped`."""
+    """Return a phrase: how the user can continue a run that stopped for the reason `stopped`."""
     if "stop_on_format_errors" in stopped:
         return "; the same command would stop again; to continue, leave out stop_on_format_errors"
     return "; the same command continues"
@@ -138,10 +138,8 @@ def open_families() -> dict[str, EnvSpec]:
 
 
 def families_of(tasks: str, known: Mapping[str, EnvSpec], *, all_is_one: bool = False) -> list[str]:
-    """Return the sorted families that `--tasks LIST` names. `all_is_one`: `all` is allowed, as in `run --tasks all`.
-
-    Raises UserError for a family that is not `known`.
-    """
+    """Return the sorted families that `--tasks LIST` names. `all_is_one`: LIST may contain `all`.
+    Raises UserError for a family that is not `known`."""
     chosen = {name.strip() for name in tasks.split(",")}
     if all_is_one and "all" in chosen:
         chosen = chosen - {"all"} | {family for family, spec in known.items() if spec.own.in_all}

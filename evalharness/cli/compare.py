@@ -1,8 +1,7 @@
-"""Test whether runs differ from the first one, paired by task. Print the answer, then rates, difference with a 95 %
-interval, and p by family. Join repeats with commas (A1,A2); a study of seeds counts as repeats. Given two sweeps, test
-whether one model loses less under perturbation. Of any other study, each run is compared. Runs whose labels differ only
-in training_seed are joined. docs/statistics.md
-"""
+"""Test whether runs differ from the first run, with tests paired by task. Print a one-line answer, then by family the
+rates, the difference with a 95 % interval, and p. Join repeats of a run with commas (A1,A2). A study counts as a list
+of its runs, and a study of seeds as repeats. Runs whose labels differ only in training_seed are joined. Given two
+sweeps, test whether one model loses less under perturbation. docs/statistics.md"""
 
 from __future__ import annotations
 
@@ -37,10 +36,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     argument(
         parser,
         "--published RATE",
-        "judge two printed rates instead of runs, such as '46.1%% of 128' '55.5%% of 128'",
+        "test two printed rates instead of runs, such as '46.1%% of 128' '55.5%% of 128'",
         nargs=2,
     )
-    argument(parser, "--draws-from N", "with --published: games are drawn with repetition from N")
+    argument(parser, "--draws-from N", "with --published: the games were drawn with repetition from N games")
     argument(parser, "--markdown", "print Markdown, for a pull request or an e-mail")
     argument(
         parser,
@@ -104,7 +103,7 @@ def _sweeps(given: Sequence[str]) -> list[tuple[Path, Mapping[str, ScoredRun]]] 
 
 
 def _runs_of(given: str) -> list[str]:
-    """Return arguments of `load_joined` for a run, for repeats joined with commas, or for a study."""
+    """Return arguments of `load_joined`: a single run, repeats joined with commas, or the runs of a study."""
     from evalharness.runs.study_file import read_study, run_folders
 
     folder = Path(given)
@@ -119,7 +118,7 @@ def _judge_published(args: argparse.Namespace) -> int:
     from evalharness.stats.published_gain import describe_gain, parse_rate
 
     if args.baseline is not None or args.json or args.csv or args.fail_if or args.markdown:
-        raise UserError("--published judges two rates: give it alone, or with --draws-from")
+        raise UserError("--published tests two rates: give it alone, or with --draws-from")
     if args.draws_from is not None:
         at_least(1, draws_from=args.draws_from)
     before, after = map(parse_rate, args.published)

@@ -75,7 +75,7 @@ def add_options(parser: CommandParser) -> None:
 
 
 class _FamilyFolder(argparse.Action):
-    """Stores (family, folder) of `--FAMILY DIR`."""
+    """Stores `--FAMILY DIR` as (family, folder)."""
 
     def __call__(
         self, parser: Any, namespace: argparse.Namespace, values: Any, option: str | None = None
@@ -89,8 +89,8 @@ def _path(args: argparse.Namespace) -> int:
 
 
 def _import(args: argparse.Namespace) -> int:
-    """Import from a folder (this layout, the unpacked official archive, an AgentBoard checkout) or from an archive
-    (.tar.gz, .zip). Exit status 1 when a file is not the published one."""
+    """Import from a folder (a data folder of evalharness, the unpacked official archive, an AgentBoard checkout) or
+    from an archive (.tar.gz, .zip). The exit status is 1 if a file differs from the published file."""
     from evalharness.data import published
     from evalharness.data.importer import import_published
 
@@ -113,7 +113,7 @@ def _import(args: argparse.Namespace) -> int:
 
 
 def _import_of_a_family(args: argparse.Namespace, family: str, source: str) -> int:
-    """Import data by the family's own importer."""
+    """Import data with the importer of the family."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     from evalharness.data.importer import lock_import
@@ -124,9 +124,9 @@ def _import_of_a_family(args: argparse.Namespace, family: str, source: str) -> i
         name: spec.own.import_data for name, spec in specs().items() if spec.own.import_data is not None
     }
     if family not in importers:
-        raise UserError(f"{family!r} has no own importer{nearest(family, sorted(importers))}")
+        raise UserError(f"{family!r} has no importer of its own{nearest(family, sorted(importers))}")
     if args.link:
-        raise UserError(f"--link is for the published files; {family} makes other files from {source}")
+        raise UserError(f"--link is for the published files; the import of {family} converts {source}")
     folder = data_folder(args)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     try:
@@ -152,9 +152,9 @@ def _import_of_a_family(args: argparse.Namespace, family: str, source: str) -> i
 
 
 def _fetch(args: argparse.Namespace) -> int:
-    """Download the data of the named families from the publishers and import it; some games are only in the 1.4 GB
-    archive. The same command continues. HF_ENDPOINT names a mirror of huggingface.co. Exit status 1 when a file is not
-    the published one."""
+    """Download the data of the named families from the publishers and import it. Some games are only in an archive of
+    1.4 GB. Run the same command again to continue. HF_ENDPOINT names a mirror of huggingface.co. The exit status is 1
+    if a file differs from the published file."""
     from rich.progress import (
         BarColumn,
         DownloadColumn,
@@ -205,8 +205,8 @@ def _check(args: argparse.Namespace, families: Mapping[str, PublishedFamily]) ->
 
 
 def _verify(args: argparse.Namespace) -> int:
-    """Check every file by its SHA-256 and every family by its number of tasks. Exit status 1 when anything is missing
-    or differs."""
+    """Check every file by its SHA-256 and every family by its number of tasks. The exit status is 1 if a file is
+    missing or differs."""
     from evalharness.data import published
     from evalharness.data.importer import require_known
 
@@ -222,7 +222,7 @@ def _status(args: argparse.Namespace) -> int:
 
 
 def _print_own_suites(args: argparse.Namespace) -> None:
-    """Print the number of tasks of families with their own importer; their files have no published hash to check."""
+    """Print the number of tasks of families with their own importer; no published hashes exist for their files."""
     from evalharness.base.terminal import line
     from evalharness.envs import specs
     from evalharness.envs.base import MissingDataError

@@ -101,7 +101,7 @@ def _families(probes: Sequence[FamilyProbe]) -> Iterator[RenderableType]:
 
 
 def _summary(findings: Sequence[Finding], probes: Sequence[FamilyProbe], ok: bool) -> Iterator[Text]:
-    """Yield the commands that fix the problems, and the verdict."""
+    """Yield the commands that fix the problems, and then whether every family can be played."""
     from rich.text import Text
 
     fixes: dict[str, list[str]] = {}

@@ -1,12 +1,12 @@
 """Write a run or a study in the format of another tool, which need not be installed.
 
-  atif         Harbor's agent trajectory interchange format: a JSON document for each episode, a folder for each run
+  atif         Harbor's agent trajectory interchange format: a folder for each run, a JSON document for each episode
   openai-chat  JSON lines of chat messages for fine-tuning, RUN.jsonl
   csv          episodes.csv and turns.csv; text that looks like a formula gets an apostrophe
   parquet      episodes.parquet and turns.parquet
 
-Or send it to an experiment tracker (pip install 'evalharness[wandb]', or mlflow, trackio). The tracker's own variables
-set the destination (WANDB_MODE=offline, MLFLOW_TRACKING_URI, ...):
+Or send the run to an experiment tracker (pip install 'evalharness[wandb]', or mlflow, trackio). The tracker's own
+variables set the destination (WANDB_MODE=offline, MLFLOW_TRACKING_URI, ...):
 
   wandb, mlflow, trackio  the scores and the configuration
 """
@@ -37,7 +37,7 @@ _SUFFIX = {
 """Format -> suffix of its file or folder."""
 _TRACKERS = ("mlflow", "trackio", "wandb")
 _OF_EPISODES = ("atif", "openai-chat")
-"""Formats for which `--successful` can omit episodes."""
+"""Formats that contain whole episodes, so that `--successful` can omit some."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _make_board(args: argparse.Namespace) -> Leaderboard:
-    """Make the table. Raises UserError if a run does not belong in it, or if `--verify` leaves no run."""
+    """Make the table. Raises UserError if a run cannot be in the table, or if `--verify` leaves no run."""
     from evalharness.envs import specs
     from evalharness.results.leaderboard.leaderboards import make_leaderboard, require_one_table
     from evalharness.results.leaderboard.standing_rows import Benchmark
@@ -121,7 +121,7 @@ def _make_board(args: argparse.Namespace) -> Leaderboard:
             try:
                 run = replace(load_scored_run(folder), folder=name)
                 if args.verify:
-                    # First the quick check: do not replay a run that does not belong in the table.
+                    # Check this before the replay, because a replay takes longer.
                     require_one_table([*runs[:1], run], None if args.no_published else benchmark)
                     _require_verified(args, name, folder)
             except UserError as error:
@@ -145,7 +145,7 @@ def _require_verified(args: argparse.Namespace, name: Path, folder: Path) -> Non
     """Raise UserError if the run's numbers do not follow from its actions, or cannot be checked."""
     say(f"verifying {name}")
     if not replay_run(args, name, folder).verified:
-        # An unpacked run's own folder no longer exists then, so name its archive.
+        # `folder` of an archived run is temporary, so the message names the archive.
         place = next(each for each in (name, *name.parents) if each.exists())
         raise UserError(
             f"{name}: its numbers do not follow from its actions; see: evalharness verify {place}"
@@ -153,13 +153,13 @@ def _require_verified(args: argparse.Namespace, name: Path, folder: Path) -> Non
 
 
 def _held_in(declared: Sequence[str], places: Sequence[Path], runs: Sequence[Path]) -> dict[Path, list[str]]:
-    """Map runs to the families declared for them. Raises UserError if a declaration names none of the runs."""
+    """Map each run to its families of `--held-in`. Raises UserError if a `--held-in` option matches no run."""
     families: dict[Path, list[str]] = {run: [] for run in runs}
     for text in declared:
         place, _, family = text.rpartition("=")
         if not any(not place or given == Path(place) for given in (*places, *runs)):
             which = f"{place} is not among the runs" if place else "no run is named"
-            raise UserError(f"--held-in {text}: {which}; published rows have their own declarations")
+            raise UserError(f"--held-in {text}: {which}; the option does not change published rows")
         for run in runs:
             if not place or run.is_relative_to(place):
                 families[run].append(family)

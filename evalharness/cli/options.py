@@ -21,12 +21,12 @@ from evalharness.config.protocol import read_protocol_options
 WHAT = "what to evaluate"
 HOW = "how to do it (results do not depend on these)"
 SERVING = ("concurrency", "vllm", "vllm_args", "timeout", "attempts")
-"""Options of a command that sends requests to a served model without an environment."""
+"""Options of commands that send requests to a model server and need no environment."""
 _METAVARS = {int: "N", float: "X", Path: "DIR", dict: "NAME=VALUE"}
 
 
 class _Pairs(argparse.Action):
-    """Stores `--workers babyai=2 --workers pddl=1` as a mapping."""
+    """Stores the repeated option `--workers babyai=2 --workers pddl=1` as a mapping."""
 
     def __call__(
         self,
@@ -75,8 +75,8 @@ def run_options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
 def add_option(
     parser: argparse._ActionsContainer, name: str, field: FieldInfo, *, default: Any = None
 ) -> None:
-    """Add the flag of one field; `default` replaces the field's default in the help. Without the flag its value is
-    None, and the file or the default decides."""
+    """Add the flag of one field; `default` replaces the field's default in the help. If the user does not give the
+    flag, its parsed value is None: the value then comes from the configuration file or from the field's default."""
     option, kind = option_of(field), _kind(field.annotation)
     names = [*([option.short] if option.short else []), "--" + name.replace("_", "-")]
     more: dict[str, Any]
@@ -106,15 +106,15 @@ def _kind(annotation: Any) -> Any:
 
 
 def help_of(field: FieldInfo, own_default: Any = None) -> str:
-    """Return the first paragraph of a field's docstring, with the default if `with_default` shows it."""
+    """Return the help of a field's flag: the first paragraph of the field's docstring, with the default."""
     text = " ".join((field.description or "").partition("\n\n")[0].split())
     default = field.get_default(call_default_factory=True) if own_default is None else own_default
     return text if field.is_required() else with_default(text, default)
 
 
 def config_of(args: argparse.Namespace, *, usual: Mapping[str, Any] | None = None, **own: Any) -> RunConfig:
-    """Make the configuration from the flags of `add_run_options`. `own` are options that the command sets itself;
-    `usual` are its defaults, which replace those of the fields and of a protocol."""
+    """Make the configuration from the flags of `add_run_options`. `own`: options that the command sets itself. `usual`:
+    the command's defaults; they replace the defaults of the fields and of a protocol."""
     from evalharness.models.served import UnreachableError, add_served_name
 
     flags = {key: value for key, value in vars(args).items() if key in OPTIONS}
@@ -146,7 +146,7 @@ def _stored_name(folder: Path | None) -> str | None:
 
 
 def add_model(parser: argparse.ArgumentParser, name: str, what: str) -> argparse._ActionsContainer:
-    """Add `--model`, `--model-name` and `--api-key-env` like `run`; or `--judge`, `--judge-name`, `--judge-key-env`."""
+    """Add `--model`, `--model-name` and `--api-key-env`; for another `name`, such as `judge`, `--judge` and so on."""
     group = parser.add_argument_group(what)
     group.add_argument(
         f"--{name}",
@@ -162,7 +162,7 @@ def add_model(parser: argparse.ArgumentParser, name: str, what: str) -> argparse
 
 
 def _key_option(name: str) -> str:
-    """Return the field for the API key; a judge's key has a different option from the model's."""
+    """Return the name of the option for the API key: the key of a judge has its own option, `judge_key_env`."""
     return "api_key_env" if name == "model" else f"{name}_key_env"
 
 
@@ -171,13 +171,13 @@ def _header_option(name: str) -> str:
 
 
 def add_fields(group: argparse._ActionsContainer, names: Iterable[str], **defaults: Any) -> None:
-    """Add options of `run`; `defaults` are this command's."""
+    """Add some options of `run` to another command; `defaults` are that command's defaults, for the help."""
     for name in names:
         add_option(group, name, OPTIONS[name], default=defaults.get(name))
 
 
 def policy_of(args: argparse.Namespace, name: str = "model", **own: Any) -> PolicyConfig:
-    """Make the policy from `--NAME` and the serving options; `own` overrides them. Raises UserError."""
+    """Make the policy from `--NAME` and the serving options; the options in `own` override both. Raises UserError."""
     from evalharness.models.api_key import read_key
 
     flags = {"model": name, "model_name": f"{name}_name", "api_key_env": _key_option(name)}

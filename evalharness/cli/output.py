@@ -71,13 +71,13 @@ def write_json(target: str | None, value: Any) -> None:
 
 
 def require_writable(option: str, target: str | None) -> None:
-    """Raise UserError before hours of work if `write_text` would fail later. No new file remains."""
+    """Raise UserError if `write_text` could not write to `target`; called before hours of work. Leaves no file."""
     if target in (None, "-"):
         return
     path = Path(str(target))
     with system_errors(f"cannot write {option} {target}"):
         if path.exists() and not path.is_file() and not path.is_dir():
-            return  # a device or a pipe: opening it could wait for a reader
+            return  # a device or a pipe: opening a pipe would wait for its reader
         new = not path.exists()
         path.open("ab").close()
         if new:
@@ -88,7 +88,7 @@ def write_text(option: str, target: str, text: str) -> None:
     from evalharness.base.text import printable
 
     if target == "-":
-        # A pipe or file gets the exact text; on a terminal, control characters are escaped.
+        # Write the text unchanged to a pipe or file; escape control characters on a terminal.
         sys.stdout.write(printable(text) if sys.stdout.isatty() else redact(text))
         return
     with system_errors(f"cannot write {option} {target}"):
@@ -109,8 +109,8 @@ def write_picture(
 
 
 def show_outcome(args: argparse.Namespace, outcome: AskingResult, table: RenderableType, left: str) -> int:
-    """Print and write the result of a command that asks a model; return the exit status. `left` is such as `turns are
-    left to judge`."""
+    """Print and write the result of a command that asks a model; return the exit status. `left`: what follows the
+    number of items left, such as `turns are left to judge`."""
     console = results_console(args)
     console.print(table)
     console.print(f"folder: {outcome.folder}", soft_wrap=True)

@@ -1,7 +1,6 @@
-"""Parsers whose options can be added late, and whose error messages contain no control characters.
+"""Parsers that escape control characters in error messages, and that can add a command's options late.
 
-Options from the configuration import pydantic and numpy, which `evalharness --help` and other commands do not need.
-"""
+Options of the configuration import pydantic and numpy. `evalharness --help` and some commands need neither."""
 
 from __future__ import annotations
 
@@ -17,13 +16,13 @@ from typing import Any, NoReturn, TypeAlias
 from evalharness.base.errors import close_to
 
 _USAGE_LINES = 6
-"""Maximum number of lines of a usage that is shown before an error."""
+"""A usage text with more lines is not printed before an error."""
 AddOptions = Callable[["CommandParser"], None]
 Commands: TypeAlias = "argparse._SubParsersAction[CommandParser]"
 Run = Callable[[argparse.Namespace], int]
 """Runs a command and returns the exit status."""
 _MOST = 10**12
-"""Largest number of an option: larger ones are mistakes, and would overflow or take hours."""
+"""Largest number that an option accepts. A larger number is a mistake: it would overflow or take hours."""
 
 
 def whole_number(text: str) -> int:
@@ -63,8 +62,8 @@ def argument(parser: argparse._ActionsContainer, usage: str, help: str, **more: 
     """Add an argument from its usage: `-n --samples N`, `--by {progress,success}`, `--force`, or `runs RUN` without a
     flag.
 
-    The metavar decides the type; an option without metavar and choices is a switch. A default is added to a help that
-    does not name it. `more` goes to argparse.
+    The metavar determines the type; an option without metavar and choices is a switch. The help gets the default if it
+    does not contain it. `more`: further arguments of `add_argument`.
     """
     words = usage.split()
     names = [word for word in words if word.startswith("-")] or words[:1]
@@ -79,7 +78,7 @@ def argument(parser: argparse._ActionsContainer, usage: str, help: str, **more: 
 
 
 def with_default(text: str, default: Any) -> str:
-    """Add the default to a help that does not name it, unless the default is a switch's or empty."""
+    """Add the default to a help text without the word "default", unless the default is empty or a boolean."""
     if "default" in text or isinstance(default, bool) or default in (None, "", (), {}, []):
         return text
     value = f"{default:g}" if isinstance(default, float) else str(default)
@@ -97,29 +96,29 @@ class CommandParser(argparse.ArgumentParser):
 
     _late: AddOptions | None = None
     loose: str | None = None
-    """The argument that also gets words after an option: argparse gives a `*` only the words before it."""
+    """Name of the list argument that also gets the words after an option; in argparse an option ends the list."""
     beside: dict[str, CommandParser]
-    """Commands that the first argument can name instead: `judge label` beside `judge RUN...`."""
+    """Name -> parser of a command that the first argument can name: `judge label` next to `judge RUN...`."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
-        # An abbreviation could mean another option later, when an option with the same beginning is added.
+        # Refuse abbreviations: `--sam` could later mean a new option that begins with `--sam`.
         super().__init__(*args, **{"allow_abbrev": False, **more})
         self.beside = {}
         self._usual: tuple[str, ...] = ()
         self._examples = ""
 
     def add_beside(self, name: str, module: ModuleType) -> None:
-        """Add a command that is called if the first word is `name`; `module` as in `add_command`."""
+        """Add a command that is called if the first argument is `name`. `module`: see `add_command`."""
         self.beside[name] = CommandParser(prog=f"{self.prog} {name}", **_description_of(module))
         self.beside[name].set_defaults(run=module.run)
         self.beside[name].add_late(module.add_options)
 
     def add_late(self, add_options: AddOptions) -> None:
-        """Call `add_options` later, once: when this command is given or `complete` is called."""
+        """Store `add_options`: `complete` calls it once, when the command is parsed or its help is printed."""
         self._late = add_options
 
     def set_short_help(self, usual: str, examples: str) -> None:
-        """Let `--help` show only these options and the examples; `--help-all` shows everything."""
+        """Let `--help` show only the options in `usual` and the examples. Add `--help-all`, which shows all options."""
         self._usual, self._examples = tuple(usual.split()), examples
         self.add_argument(
             "--help-all", action=_WholeHelp, nargs=0, dest=argparse.SUPPRESS, default=argparse.SUPPRESS,
@@ -127,7 +126,7 @@ class CommandParser(argparse.ArgumentParser):
         )  # fmt: skip
 
     def format_short_help(self) -> str:
-        """Return the short help, or the whole help if no short one was set."""
+        """Return the short help. If `set_short_help` was not called, return the whole help."""
         self.complete()
         if not self._usual:
             return self.format_help()
@@ -153,8 +152,8 @@ class CommandParser(argparse.ArgumentParser):
             add_options(self)
 
     def error(self, message: str) -> NoReturn:
-        """Print the usage, then the error, and exit. The error comes last, so that a long usage does not hide it;
-        control characters in it are escaped."""
+        """Print the usage, then the error, and exit. The error is the last line, so a long usage does not hide it.
+        Control characters in the error are escaped."""
         from evalharness.base.text import printable
 
         usage = self.format_usage()
@@ -166,7 +165,7 @@ class CommandParser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Parse the arguments. A command itself refuses unknown words: only it knows its options."""
+        """Parse the arguments. Refuse unknown words, unless a subcommand's parser must do this."""
         self.complete()
         if args and args[0] in self.beside:
             return self.beside[args[0]].parse_known_args(args[1:], namespace)
@@ -180,7 +179,7 @@ class CommandParser(argparse.ArgumentParser):
         return values, unknown
 
     def _describe_unknown(self, words: Sequence[str]) -> str:
-        """Return `unrecognized arguments: --modle; did you mean --model?`."""
+        """Return a message such as `unrecognized arguments: --modle; did you mean --model?`."""
         known = [name for name in self._option_string_actions if name.startswith("--")]
         typed = [word.partition("=")[0] for word in words if word.startswith("--")]
         guesses = [close for word in typed if (close := close_to(word, known)) is not None]
@@ -197,11 +196,9 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def add_command(commands: Commands, name: str, module: ModuleType, *, listed: bool = True) -> None:
-    """Add the command of a module: its HELP, its docstring (or DESCRIPTION, for a text whose later lines are indented),
-    `add_options`, and `run` unless it only has subcommands.
-
-    `listed`: whether the program's help lists the command.
-    """
+    """Add the command that a module defines by HELP, `add_options`, a docstring, and `run` unless it only has
+    subcommands. A text DESCRIPTION replaces the docstring; its later lines may be indented. `listed`: whether the
+    program's help lists the command."""
     description = getattr(module, "DESCRIPTION", module)
     more = {"help": module.HELP} if listed else {}
     parser = commands.add_parser(name, **more, **_description_of(description))
@@ -220,7 +217,7 @@ def subcommand(
 
 
 def _description_of(source: ModuleType | Run | str) -> dict[str, Any]:
-    """Return argparse's arguments for the description of a command. A text with columns keeps its lines."""
+    """Return argparse's arguments for a command's description. If the text has columns, keep its line breaks."""
     text = source if isinstance(source, str) else inspect.getdoc(source)
     in_columns = text is not None and "  " in text
     formatter = argparse.RawDescriptionHelpFormatter if in_columns else argparse.HelpFormatter
@@ -236,7 +233,7 @@ def subcommands(parser: CommandParser) -> dict[str, CommandParser]:
 
 
 def children(parser: CommandParser) -> dict[str, CommandParser]:
-    """Map names to parsers: the subcommands, and the commands beside the arguments."""
+    """Map names to parsers: the subcommands, and the commands of `add_beside`."""
     return subcommands(parser) | parser.beside
 
 

@@ -72,7 +72,7 @@ def run_show(args: argparse.Namespace) -> int:
     prompt = load_prompt(spec)
     kind = args.kind
     if kind is not None and kind not in prompt.variants:
-        raise UserError(f"--kind {kind}: no prompt of its own{nearest(kind, sorted(prompt.variants))}")
+        raise UserError(f"--kind {kind}: this kind has no own prompt{nearest(kind, sorted(prompt.variants))}")
     if kind is None and prompt.example is None and prompt.variants:
         kind = next(iter(prompt.variants))
     before = prompt.for_kind(kind or "")

@@ -72,7 +72,7 @@ def run_show(args: argparse.Namespace) -> int:
 
 
 def _read_texts(protocol: Protocol) -> Any:
-    """Return the protocol's imported prompt texts with their source; None if they are not imported."""
+    """Return the imported prompt texts of a protocol, with the source of the texts; None if nothing is imported."""
     from evalharness.protocol.published import module_of
 
     module = None if protocol.texts is None else module_of(protocol.texts)
@@ -118,15 +118,14 @@ def _print_protocol(console: Console, protocol: Protocol) -> None:
 
 
 def run_import(args: argparse.Namespace) -> int:
-    """Read a protocol's prompt texts from a checkout of its authors into the data folder, with their hash and licence.
-    Files of the checkout are parsed as data; no code of them is run.
-    """
+    """Read a protocol's prompt texts from a checkout of its authors' repository, and store them in the data folder with
+    their hashes and the repository's licence. The files are parsed as data; no code in them is run."""
     from evalharness.protocol.published import load_protocol, module_of
 
     load_protocol(args.name)
     module = module_of(args.name)
     if module is None:
-        raise UserError(f"data protocols import {args.name}: no texts to import")
+        raise UserError(f"data protocols import {args.name}: this protocol has no prompt texts to import")
     imported = module.import_texts(args.name, args.path)
     console = results_console(args)
     families = ", ".join(sorted(imported.families))

@@ -1,6 +1,5 @@
 """Write runs, or data sets of `evalharness refine`, as one HTML file that works offline: scores with intervals, every
-trajectory turn by turn, two runs side by side. A run in progress works, too. docs/report.md
-"""
+trajectory turn by turn, two runs side by side. The runs may still be in progress. docs/report.md"""
 
 from __future__ import annotations
 
@@ -56,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print_short(args: argparse.Namespace) -> int:
-    """Print comparable runs like `compare --markdown`, and the scores of other runs."""
+    """Print comparable runs like `compare --markdown`; print only the scores of runs that are not comparable."""
     from evalharness.records.store import read_manifest
     from evalharness.results.comparison import comparable_groups, compare_runs
     from evalharness.results.report.comparison import comparisons_as_markdown

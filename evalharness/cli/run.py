@@ -1,6 +1,5 @@
-"""Evaluate a model: play every task, score it, and keep everything in a run folder.
-The same command continues an interrupted run; episodes that are finished are never played again.
-"""
+"""Evaluate a model: play every task, score it, and store all results in a run folder. Run the same command again to
+continue an interrupted run; finished episodes are never played again."""
 
 from __future__ import annotations
 
@@ -69,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _play_by_hand(args: argparse.Namespace, config: RunConfig) -> int:
-    """Let a person play; exit status 0 if the person leaves, since the same command continues."""
+    """Let a person play. Return 0 if the person leaves, because the same command continues the run."""
     from evalharness.cli.person import make_person
     from evalharness.runs import evaluation
 
@@ -88,7 +87,7 @@ def _print_outcome(args: argparse.Namespace, outcome: RunOutcome) -> None:
     from evalharness.results.report.table import print_summary
 
     out = results_console(args)
-    # `run` prints the reason of a stop last.
+    # Leave out the reason of a stop: `run` prints it at the end.
     print_summary(out, outcome.summary.model_copy(update={"stopped": None}), titles())
     if outcome.nothing_to_play:
         out.print(outcome.nothing_to_play, soft_wrap=True)
@@ -100,12 +99,12 @@ KIND = "seeds"
 
 
 def take_several(seed: argparse.Action) -> None:
-    """Let `--seed` accept a list of seeds, which stays a text."""
+    """Let `--seed` accept a single number or a list of seeds; a list is not parsed here."""
     seed.type = lambda text: whole_number(text) if text.lstrip("-").isdecimal() else text
     seed.metavar = "N|LIST"
     seed.help = (
-        "seed of sampling and of the random policy (for tasks: --suite-seed); of several (0,1,2 or 0-4), each seed is a"
-        " run of one study; more seeds extend the study (default: 0)"
+        "seed of sampling and of the random policy (seed of tasks: --suite-seed); several seeds (0,1,2 or 0-4) make a"
+        " study with one run for each seed; more seeds extend the study (default: 0)"
     )
 
 

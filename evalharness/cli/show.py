@@ -124,7 +124,7 @@ def _trajectory(args: argparse.Namespace, console: Console) -> int:
     read_manifest(args.folder)
     task_ids: dict[str, None] = {}
     matches: dict[str, Episode] = {}
-    for episode in read_episodes(args.folder):  # to the end, so that damage is reported
+    for episode in read_episodes(args.folder):  # no early exit: reading to the end reports all damage
         task_ids[episode.task_id] = None
         if episode.sample == args.sample and _matches_task(args.task, episode.task_id):
             matches[episode.task_id] = episode

@@ -1,4 +1,4 @@
-"""Play a study with a live view, and print its last lines, for `sweep`, `bon` and others."""
+"""Play the runs of a study with a live view, and print the study's result, for `sweep`, `bon` and other commands."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def play_study(
     elsewhere: Mapping[str, Path] | None = None,
     began: float | None = None,
 ) -> StudyOutcome:
-    """Play the runs and show them on standard error; after an interrupt, say where the finished episodes are."""
+    """Play the runs and show their progress. After an interrupt, show where the finished episodes are stored."""
     from evalharness.runs.live import watch
     from evalharness.runs.study import play
 
@@ -65,11 +65,11 @@ def run_study(
     args: argparse.Namespace,
     *,
     elsewhere: Mapping[str, Path] | None = None,
-    shows_a_part: bool = False,
+    print_incomplete: bool = False,
 ) -> int:
     """Play a study, or with `--dry-run` estimate it; print its table and write the requested files.
 
-    `shows_a_part`: the table is useful even if a run stopped early.
+    `print_incomplete`: print the table even if a run stopped early.
     """
     from evalharness.records.files import STUDY
     from evalharness.records.store import lock_folder
@@ -80,7 +80,7 @@ def run_study(
         return dry_run_study(out, folder, runs, args)
     with lock_folder(folder, STUDY):
         outcome = play_study(kind, folder, runs, args, elsewhere=elsewhere)
-        result = print_study(out, folder) if shows_a_part or not outcome.stopped else None
+        result = print_study(out, folder) if print_incomplete or not outcome.stopped else None
         if result is not None:
             for option, rows in (("csv", "rows"), ("tasks_csv", "task_rows")):
                 if (target := getattr(args, option, None)) is not None:
@@ -90,7 +90,7 @@ def run_study(
 
 
 def show_training(args: argparse.Namespace, stem: Path, training: Training | None) -> None:
-    """Print the table, and write the requested files and `stem`.png, .svg and .csv."""
+    """Print the table of checkpoints. Write the requested files, and a plot: `stem`.png, .svg and .csv."""
     from evalharness.results.curves import by_checkpoint
     from evalharness.results.report import looks, plots
     from evalharness.results.report.checkpoints import print_training
@@ -146,7 +146,7 @@ def dry_run_study(out: Console, folder: Path, runs: Runs, args: argparse.Namespa
     print_estimate(out, estimate, titles())
     left = [f"{name} ({sum(family.left for family in each.families)} to play)" for name, each in others]
     lines = [
-        f"that was {first}, the first of {len(estimates)} runs in {folder}; the others: {', '.join(left)}"
+        f"that was {first}, the first of {len(estimates)} runs in {folder}; further runs: {', '.join(left)}"
     ]
     lines += [folder_line(each) for _, each in others if each.refused]
     for line in (*lines, f"all {len(estimates)} runs: {estimate_line(*estimates.values())}"):

@@ -35,10 +35,9 @@ def add_options(parser: CommandParser) -> None:
 
 
 def _build(args: argparse.Namespace) -> int:
-    """Generate the tasks of an open suite from a seed, prove each task (its oracle's plan of 3 to 30 turns succeeds
-    with full progress), and write a file for each family. The files are the same on every machine. The same command
-    continues. Seed 0 is built in; building it checks it.
-    """
+    """Generate the tasks of an open suite from a seed, and write a file for each family. A task is kept only if its
+    oracle's plan has 3 to 30 turns and succeeds with full progress. The files are the same on every machine. Run the
+    same command again to continue. Seed 0 is built in: it is generated again and compared with the built-in files."""
     import time
 
     from evalharness.envs.base import tasks_hash

@@ -1,8 +1,8 @@
 """Evaluate a model on one family, unperturbed and under each perturbation. Show success and progress of each run, and
-paired tests against the unperturbed run. The same command continues; more names after --perturb extend the study.
-docs/perturbations.md
+paired tests against the unperturbed run. Run the same command again to continue; more names after --perturb extend the
+study. docs/perturbations.md
 
-With --over agent=A,B the runs differ in the agent, and each is paired with the first. docs/agents.md
+With --over agent=A,B the runs differ in the agent, and each run is compared with the first run. docs/agents.md
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
     in_file = options_in(args.config)
     if in_file.get("perturb") and not args.perturb:
-        raise UserError(f"perturb in {args.config} is for one run; a sweep's are named with --perturb")
+        raise UserError(f"perturb in {args.config} is for a single run; a sweep needs --perturb NAME ...")
     if args.over:
         return run_agents(args)
     tasks = args.tasks or in_file.get("tasks")
@@ -112,7 +112,7 @@ def _family(args: argparse.Namespace) -> str:
 
 
 def _columns(args: argparse.Namespace) -> Runs:
-    """Map columns to their runs. Raises UserError for an unknown family or perturbation."""
+    """Map "unperturbed" and each perturbation to its run. Raises UserError for an unknown family or perturbation."""
     from evalharness.cli.options import config_of
     from evalharness.envs import specs as installed_specs
     from evalharness.protocol.perturbation_names import compose, normal_name, read_files
@@ -141,7 +141,7 @@ def run_agents(args: argparse.Namespace) -> int:
     from evalharness.runs.study import study_folder
 
     runs = _agent_columns(args)
-    return run_study(KIND, study_folder(next(iter(runs.values())), KIND), runs, args, shows_a_part=True)
+    return run_study(KIND, study_folder(next(iter(runs.values())), KIND), runs, args, print_incomplete=True)
 
 
 def _agent_columns(args: argparse.Namespace) -> Runs:
@@ -177,10 +177,10 @@ def _refuse_elsewhere(args: argparse.Namespace, *options: str) -> None:
 
 
 def _by_folder(args: argparse.Namespace, runs: Runs) -> Runs:
-    """Map folder names to the runs that `--over` names. Raises UserError if two would share a folder."""
+    """Replace each name in `runs` by a folder name. Raises UserError if two runs would share a folder."""
     by_folder = {re.sub(r"[^\w.+=-]+", "-", name): run for name, run in runs.items()}
     if len(by_folder) < len(runs):
-        raise UserError(f"--over {args.over}: two of them would share a folder; rename a file")
+        raise UserError(f"--over {args.over}: two names give the same folder name; rename a file")
     return by_folder
 
 

@@ -1,6 +1,5 @@
-"""Replay every recorded action and compute every score again. This proves that a run's numbers follow from its
-actions, not who chose the actions. Exit status 1 if anything differs. docs/verify.md
-"""
+"""Replay every recorded action and compute every score again. This proves that a run's scores follow from its actions;
+it does not prove who chose the actions. The exit status is 1 if a score or an observation differs. docs/verify.md"""
 
 from __future__ import annotations
 
@@ -67,8 +66,8 @@ def run(args: argparse.Namespace) -> int:
 
 @contextmanager
 def locate_runs(places: Sequence[Path]) -> Iterator[tuple[Mapping[Path, Path], Sequence[str]]]:
-    """Yield (name -> folder of each run at these places, a line for each place without runs). A folder's archives also
-    count as places. Archives stay unpacked while the context is open."""
+    """Yield two results: name -> folder of each run at the given places, and an error for each place without runs.
+    Archives in a given folder are also searched; their files stay unpacked while the context is open."""
     from evalharness.runs.folders import archives_in, find_runs
 
     runs: dict[Path, Path] = {}
@@ -86,7 +85,7 @@ def locate_runs(places: Sequence[Path]) -> Iterator[tuple[Mapping[Path, Path], S
 
 
 def replay_run(args: argparse.Namespace, name: Path, folder: Path) -> FolderCheck:
-    """Replay a run. Raises UserError if the run cannot be checked. Messages show `name`, not an archive's folder."""
+    """Replay a run; raise UserError if that fails. Messages show `name`, because `folder` may be temporary."""
     from evalharness.checks.verify import verify
     from evalharness.runs.live import watch
 

@@ -26,10 +26,10 @@ from evalharness.protocol.published import Protocol, load_protocol
 
 class AgentConfig(ConfigPart):
     protocol: Annotated[str | None, Option("NAME|FILE.yaml", later=True, model_only=True)] = None
-    """evaluate like another group: the protocol sets agent, turns, tasks and sampling; options override it, and tables
-    name these options (default: agentrefine; see: evalharness data protocols list)"""
+    """evaluate like another research group: the protocol sets agent, turns, tasks and sampling; options that you give
+    override it, and tables show them (default: agentrefine; see: evalharness data protocols list)"""
     own_words: Annotated[bool, Option(later=True, model_only=True)] = False
-    """play the protocol with evalharness's prompt texts instead of its authors'; tables say so"""
+    """use evalharness's own prompt texts with the protocol, instead of the texts of its authors; tables show this"""
     agent: Annotated[
         str | None, Option("NAME|module:Class|FILE.py:Class", model_only=True, by_content=True)
     ] = None
@@ -49,19 +49,19 @@ class AgentConfig(ConfigPart):
     )
     """name in `perturb` -> definition of a perturbation from a file; --perturb FILE.yaml sets it"""
     prompts: Annotated[Path | None, Option(by_content=True)] = None
-    """folder with your own prompt files, FAMILY.yaml for each family (`evalharness data prompts export` writes ours)"""
+    """folder with your own prompt files, FAMILY.yaml for each family (see: evalharness data prompts export)"""
     system: Annotated[str | None, Option(no_flag=True, later=True, model_only=True)] = None
-    """a system message that replaces the one of the prompt files: the text, or a file with the text"""
+    """a system message that replaces the system message of the prompt files: the text, or a file with the text"""
     shots: Annotated[int | None, Option(later=True, model_only=True)] = Field(default=None, ge=0)
     """number of worked examples in the prompt; more than 1 only if the family has more (default: as in the prompt
     file)"""
     history_thinking: Annotated[Literal["strip", "keep"], Option(no_flag=True, model_only=True)] = "strip"
-    """whether a reply's reasoning stays in the conversation"""
+    """strip: remove a reply's reasoning from later requests; keep: leave it in the conversation"""
 
     @field_validator("protocol")
     @classmethod
     def _require_protocol(cls, name: str | None) -> str | None:
-        """Require that the protocol exists. Drop the default protocol: a run's identity does not contain it."""
+        """Require that the protocol exists. Replace the default protocol by None: identities of runs omit it."""
         if name is None or name == DEFAULT_PROTOCOL:
             return None
         try:
@@ -79,7 +79,7 @@ class AgentConfig(ConfigPart):
     @model_validator(mode="before")
     @classmethod
     def _read_perturbations(cls, given: Any) -> Any:
-        """Replace files in `perturb` by their names in records."""
+        """Replace each file in `perturb` by its perturbation's name; store the definition in `own_perturbations`."""
         if not isinstance(given, dict) or not (named := given.get("perturb")):
             return given
         text = "+".join(map(str, named)) if isinstance(named, list | tuple) else str(named)
@@ -99,7 +99,7 @@ class AgentConfig(ConfigPart):
     @field_validator("system", mode="before")
     @classmethod
     def _read_system(cls, given: Any) -> Any:
-        """Replace a file's path by its text: results depend on the text, not on the path."""
+        """Replace the path of a file by its text, because results depend on the text."""
         if not isinstance(given, str) or "\n" in given or len(given) > 1000:
             return given
         try:
@@ -111,7 +111,7 @@ class AgentConfig(ConfigPart):
     @model_validator(mode="before")
     @classmethod
     def _use_older_option(cls, given: Any) -> Any:
-        """Replace the agents `react` and `tools` by `action_interface`, which identifies their runs."""
+        """Replace `agent: react` or `tools` by `action_interface`, in which the first runs stored this choice."""
         if not isinstance(given, dict) or given.get("agent") is None:
             return given
         agent, interface = given["agent"], given.get("action_interface", "react")
@@ -142,11 +142,11 @@ class AgentConfig(ConfigPart):
 
     @property
     def texts(self) -> str | None:
-        """Name of the protocol whose imported prompt texts the agent reads, or None."""
+        """Name of the protocol whose imported prompt texts the agent reads; None if it reads evalharness's texts."""
         return None if self.followed is None or self.own_words else self.followed.texts
 
     def agent_identity(self) -> dict[str, Any]:
-        """Return the agent's identity; empty if `action_interface` identifies the agent."""
+        """Return what identifies the agent besides `action_interface`; empty if only that option was set."""
         return {} if self.agent is None and not self.agent_option else {"agent": self.chosen.identity()}
 
     @property
@@ -154,5 +154,5 @@ class AgentConfig(ConfigPart):
         return self.history_thinking == "keep"
 
     def turn_limit(self, spec: EnvSpec) -> int:
-        """Return the family's turn limit: the user's, otherwise the family's own."""
+        """Return the user's turn limit, otherwise the limit of the family."""
         return self.max_turns or min(spec.own.max_turns, MAX_TURNS)

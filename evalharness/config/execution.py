@@ -15,9 +15,9 @@ RUN_NAME = "run_name"
 
 class ExecutionConfig(ConfigPart):
     output: Annotated[Path | None, Option(short="-o", operational=True)] = None
-    """run folder (default: one under results/)"""
+    """run folder (default: a folder under results/ with the model's name)"""
     workers: Annotated[dict[str, PositiveInt], Option("FAMILY=N", operational=True)] = Field(default={})
-    """environment processes of a family (default: by cores and measured cost); may be repeated"""
+    """number of worker processes of a family (default: by cores and measured cost); may be repeated"""
     engine: Annotated[Literal["ours", "stock"], Option(later=True)] = "ours"
     """stock: play ALFWorld with TextWorld and PDDL with pddlgym: the same games, many times slower"""
     repeat_check: Annotated[int, Option(operational=True)] = Field(default=0, ge=0, le=10_000)
@@ -47,7 +47,7 @@ class ExecutionConfig(ConfigPart):
     @field_validator("output", mode="before")
     @classmethod
     def _names_a_folder(cls, folder: Any) -> Any:
-        # `Path("")` would be the current folder, for example after `-o "$OUT"` with OUT unset.
+        # `-o "$OUT"` with OUT unset gives "", and `Path("")` would be the current folder.
         if isinstance(folder, str) and not folder.strip():
             raise ValueError("not valid as the name of a folder")
         return folder

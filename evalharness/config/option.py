@@ -15,7 +15,7 @@ from evalharness.base.text import printable
 
 @dataclass(frozen=True)
 class Option:
-    """Annotates a field's type (`Annotated`) with the form of its flag and its influence on results."""
+    """Describes the flag of a field, and how the field influences results: `Annotated[TYPE, Option(...)]`."""
 
     metavar: str | None = None
     """If None: `N` for a whole number, `X` for a fraction, `DIR` for a path, `NAME=VALUE` for a mapping, else
@@ -29,15 +29,15 @@ class Option:
     operational: bool = False
     """Whether results do not depend on the option, so that a run can be continued with another value."""
     later: bool = False
-    """Whether earlier runs lacked the option: a run's identity and folder name contain it only without its default."""
+    """Whether the option was added after the first runs: identities and folder names omit it if it has its default."""
     by_content: bool = False
-    """Whether results depend on the named content: a run's identity contains the content's hash, not the name."""
+    """Whether the option names a file or an agent whose content determines results: identities contain a hash of it."""
     stored: str | None = None
     """The option's name in manifests, if it was renamed after the first runs."""
     text: bool = False
-    """Whether the field's validator parses the flag's text."""
+    """Whether the flag's value stays a text, which the field's validator parses."""
     model_only: bool = False
-    """Whether the option has no effect on a scripted policy; the identity of such a run does not contain it."""
+    """Whether the option affects only models: the identity of a run with a scripted policy omits it."""
 
 
 _NO_OPTION = Option()
@@ -48,10 +48,8 @@ def option_of(field: FieldInfo) -> Option:
 
 
 class ConfigPart(BaseModel):
-    """A part of a configuration. Every field is an option: the field `max_turns` makes the flag `--max-turns`.
-
-    The first paragraph of a field's docstring is the flag's help; the default is added.
-    """
+    """A part of a configuration. Every field is an option: the field `max_turns` makes the flag `--max-turns`. The help
+    of the flag is the first paragraph of the field's docstring, with the default."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, protected_namespaces=(), use_attribute_docstrings=True
@@ -70,7 +68,7 @@ P = TypeVar("P", bound=ConfigPart)
 
 
 def make_part(kind: type[P], flags: Mapping[str, Any]) -> P:
-    """Make one part of a configuration, for commands that need no others. Raises UserError naming the wrong option."""
+    """Make one part of a configuration, for commands that need only this. Raises UserError naming the option."""
     try:
         return kind.model_validate({key: value for key, value in flags.items() if value is not None})
     except ValidationError as error:
@@ -78,7 +76,7 @@ def make_part(kind: type[P], flags: Mapping[str, Any]) -> P:
 
 
 _LONGEST_SHOWN = 300
-"""Maximum characters of a value in a message, since a file can contain any text."""
+"""Maximum characters of a value in a message. A configuration file can contain a value of any length."""
 
 
 def problems(error: ValidationError) -> list[str]:

@@ -15,12 +15,12 @@ from evalharness.config.option import ConfigPart, Option
 
 class OutsideConfig(ConfigPart):
     agent_command: Annotated[str | None, Option("COMMAND", later=True)] = None
-    """command that starts an external agent for each episode: 'python my_agent.py'; its environment has address and
-    token"""
+    """command that starts an external agent for each episode: 'python my_agent.py'; environment variables give the
+    agent the server's address and token"""
     turn_time_limit: Annotated[float, Option(no_flag=True, later=True)] = Field(
         default=300.0, gt=0, allow_inf_nan=False
     )
-    """seconds that an external agent has for a turn; then the episode ends and counts"""
+    """maximum seconds of a turn of an external agent; after a longer turn the episode ends and its score counts"""
     agent_wait: Annotated[float, Option(no_flag=True, operational=True)] = Field(
         default=600.0, gt=0, allow_inf_nan=False
     )
@@ -34,13 +34,13 @@ class OutsideConfig(ConfigPart):
 
     @cached_property
     def program(self) -> tuple[dict[str, str], Program]:
-        """The hashes and the program of the command (`hash_command`); empty for a command that cannot be parsed."""
+        """The hashes of the command's words and its program (`hash_command`); empty if the command cannot be parsed."""
         try:
             return hash_command(shlex.split(self.agent_command or ""))
         except ValueError:
             return {}, Program()
 
     def program_identity(self) -> dict[str, Any]:
-        """Return the identity of the command's program."""
+        """Return the hashes of the command's program and the files that could not be hashed."""
         hashes, program = self.program
         return {"command_sha256": hashes, "not_checked": program.not_checked}

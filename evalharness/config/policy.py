@@ -22,7 +22,7 @@ EXTERNAL = "external:"
 
 
 def is_scripted(model: str) -> bool:
-    """Return whether a script, a replay, a person or an external agent answers, and no model server."""
+    """Return whether a script, a replay, a person or an external agent gives the replies, instead of a model server."""
     return model in SCRIPTED or model.startswith(("replay:", HUMAN, EXTERNAL))
 
 
@@ -35,7 +35,7 @@ _OURS = frozenset(
         *("tool_choice", "response_format", "chat_template_kwargs"),
     }
 )
-"""Fields of a request that have their own option, or that the harness sets."""
+"""Fields of a request that the user cannot set by `extra_body`: evalharness or another option sets them."""
 
 
 def display_name(model: str, model_name: str | None, lora: Path | str | None) -> str:
@@ -47,11 +47,11 @@ def display_name(model: str, model_name: str | None, lora: Path | str | None) ->
 class PolicyConfig(ConfigPart):
     model: Annotated[str, Option("MODEL", repeated=True)]
     """a checkpoint directory or hub id (evalharness starts a vLLM for it), http://host:port/v1 (any OpenAI-compatible
-    server; several times: servers of one model, which share the episodes), demo (a small model that acts), demo-base
+    server; give the option several times for several servers of one model), demo (a small model that acts), demo-base
     (the same before training), oracle, random, replay:RUN, or human:NAME (you play by hand; human:NAME+list also shows
     the valid actions)
 
-    If there are several endpoints (a list in YAML), this is the first; the others are `more_endpoints`."""
+    If several endpoints are given (in YAML as a list), `model` is the first; `more_endpoints` has the rest."""
     more_endpoints: Annotated[tuple[str, ...], Option(no_flag=True, operational=True)] = ()
     """further endpoints that serve the same model under the same name (on the command line: --model several times)"""
     model_name: Annotated[str | None, Option("NAME")] = None
@@ -63,7 +63,7 @@ class PolicyConfig(ConfigPart):
     temperature: Annotated[float, Option("T")] = Field(default=0.0, ge=0, allow_inf_nan=False)
     """sampling temperature; 0 is greedy"""
     top_p: Annotated[float, Option(no_flag=True)] = Field(default=1.0, gt=0, le=1)
-    """sample from the most likely tokens whose probabilities add up to P"""
+    """nucleus sampling: use the fewest most likely tokens whose probabilities sum to at least this value"""
     top_k: Annotated[int, Option(no_flag=True, model_only=True)] = Field(default=-1, ge=-1)
     """sample from this many of the most likely tokens; -1: from all tokens"""
     min_p: Annotated[float, Option(no_flag=True, model_only=True)] = Field(default=0.0, ge=0, le=1)
@@ -79,7 +79,7 @@ class PolicyConfig(ConfigPart):
     repetition_penalty: Annotated[float, Option(no_flag=True, model_only=True)] = Field(
         default=1.0, gt=0, allow_inf_nan=False
     )
-    """penalty for tokens that the conversation already contains; 1: no penalty"""
+    """penalty for tokens that the prompt or the reply already contains; 1: no penalty"""
     sampling: Annotated[str | None, Option("FILE|model", model_only=True)] = None
     """read sampling values and penalties from a JSON or YAML file, or from the checkpoint (model); options override
     them"""
@@ -94,11 +94,11 @@ class PolicyConfig(ConfigPart):
 
     YAML and Python also accept a mapping."""
     extra_body: Annotated[str, Option(no_flag=True, later=True, model_only=True)] = ""
-    """further fields of every request: {reasoning_effort: low}"""
+    """additional fields of every request: {reasoning_effort: low}"""
     vllm: Annotated[str | None, Option("PATH", operational=True)] = None
     """the vLLM to start (default: see `evalharness server status`)"""
     vllm_args: Annotated[str, Option("ARGS")] = ""
-    """arguments of vLLM: "--max-model-len 4096\""""
+    """command-line arguments of vLLM: "--max-model-len 4096\""""
     deterministic: Annotated[bool, Option(later=True)] = False
     """make replies independent of the other requests that vLLM computes (batch invariance; slower)"""
     replicas: Annotated[int, Option(operational=True)] = Field(default=1, ge=1)
@@ -117,7 +117,7 @@ class PolicyConfig(ConfigPart):
     @model_validator(mode="before")
     @classmethod
     def _split_endpoints(cls, values: Any) -> Any:
-        """Use the first of several models as `model` and the others as `more_endpoints`; complete the URLs."""
+        """Use the first of several models as `model` and the rest as `more_endpoints`; complete the URLs."""
         if not isinstance(values, dict):
             return values
         whole = dict(values)
@@ -180,7 +180,7 @@ class PolicyConfig(ConfigPart):
     def _fields_of_headers(cls, given: Any) -> Any:
         lines = [given] if isinstance(given, str) else given
         for line in lines if isinstance(lines, list | tuple) else ():
-            know(str(line))  # hide the text even if the header is wrong
+            know(str(line))  # register it as a secret before the checks: their messages must hide it
             name, colon, value = str(line).partition(":")
             if (
                 not colon
@@ -240,12 +240,12 @@ class PolicyConfig(ConfigPart):
 
     @property
     def is_scripted(self) -> bool:
-        """Whether no model server answers."""
+        """Whether a script, a replay, a person or an external agent gives the replies."""
         return is_scripted(self.model)
 
     @property
     def is_external(self) -> bool:
-        """Whether an external agent acts, whose model is unknown."""
+        """Whether an external agent acts. The harness does not know its model."""
         return self.model.startswith(EXTERNAL)
 
     @property
@@ -283,6 +283,6 @@ class PolicyConfig(ConfigPart):
         return fields
 
     def sampling_fields(self) -> dict[str, Any]:
-        """Return the sampling options without token limit and seed; None means the model's own recommendation."""
+        """Return the sampling options. None: use the value that the model's generation_config.json recommends."""
         unset = set(SAMPLING) - self.model_fields_set if self.sampling == "model" else set()
         return {name: None if name in unset else getattr(self, name) for name in SAMPLING}

@@ -16,22 +16,22 @@ _OF_MODELS = ("agent", "agent_option", "max_tokens", "seed", *SAMPLING)
 
 
 def read_protocol_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of the protocol that `given` names, without those that do not apply. Raises UserError."""
+    """Return the options that the protocol in `given` sets; omit those that `given` makes irrelevant."""
     protocol = given.get("protocol")
     if protocol is None or protocol == DEFAULT or not isinstance(protocol, str):
         return {}
     stated = load_protocol(protocol).run_options()
     without: set[str] = set()
-    model = given.get("model")  # --model may be given several times: a list
+    model = given.get("model")  # a list if --model was given several times
     if is_scripted(str(model[0] if isinstance(model, list) and model else model)):
-        without.update(_OF_MODELS)  # a script reads no prompt
+        without.update(_OF_MODELS)  # a scripted policy reads no prompt and samples nothing
     if given.get("sampling") is not None:
         without.update(SAMPLING)
     interface = given.get("action_interface", "react")
     if given.get("agent", stated["agent"]) != stated["agent"] or interface != "react":
         without.update(("agent", "agent_option"))
     if ":" in stated["agent"] and "agent" not in given and "agent" not in without:
-        # The author of a protocol's file must not choose code that runs here.
+        # A protocol file can come from another person, who must not choose code that runs here.
         raise UserError(
             f"--protocol {protocol}: its agent, {stated['agent']}, is code that is not installed, and a protocol file "
             f"may not load it; if you trust it, also type --agent {shlex.quote(stated['agent'])}"
@@ -49,7 +49,7 @@ def with_protocol(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_changed_options(protocol: Protocol, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Compare a whole configuration with the protocol; map each option that differs to the protocol's value."""
+    """Map each option whose value differs from the protocol's value to the protocol's value."""
     stated = protocol.run_options()
     agent_options = stated.pop("agent_option")
     agent = options.get("agent") or options.get("action_interface")
@@ -61,7 +61,7 @@ def find_changed_options(protocol: Protocol, options: Mapping[str, Any]) -> dict
     if agent != stated["agent"]:
         changed["agent"] = stated["agent"]
     else:
-        # If the agent is not installed, the user typed it: `read_protocol_options` checks that.
+        # `load_agent` may load code here: `read_protocol_options` required that the user typed the agent's name.
         expected = load_agent(agent, agent_options).options.model_dump(mode="json")
         played = load_agent(agent, options["agent_option"]).options.model_dump(mode="json")
         for name, value in expected.items():
@@ -71,7 +71,7 @@ def find_changed_options(protocol: Protocol, options: Mapping[str, Any]) -> dict
 
 
 def require_texts(protocol: Protocol | None, *, own_words: bool) -> None:
-    """Raise UserError for `--own-words` if the protocol has no texts of other authors."""
+    """Raise UserError for `--own-words` if the protocol uses no prompt texts of its authors."""
     if own_words and (protocol is None or protocol.texts is None):
         raise UserError(
             "--own-words needs a --protocol with prompt texts of its authors (see: evalharness data protocols list)"

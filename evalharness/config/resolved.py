@@ -1,4 +1,4 @@
-"""Write `config.yaml` of a run folder: every resolved option, for `--config RUN/config.yaml`."""
+"""Write `config.yaml` of a run folder. It contains every option with its value; `--config RUN/config.yaml` reads it."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def format_config(options: Mapping[str, Any], policy: PolicyConfig) -> str:
     del data["output"], data["more_endpoints"], data["header"]
     if policy.more_endpoints:
         data["model"] = list(policy.endpoints)
-    if policy.sampling == "model":  # the model decides unset options
+    if policy.sampling == "model":  # omit unset options: the model's generation_config.json determines them
         data = {
             key: value for key, value in data.items() if key not in SAMPLING or key in policy.model_fields_set
         }
     for name in _JSON:
         data[name] = json.loads(data[name] or "{}")
     data["tasks"] = data["tasks"].split(",")
-    if data["protocol"]:  # otherwise the protocol decides which agent plays
+    if data["protocol"]:  # otherwise the agent of the protocol would replace the default agent
         data["agent"] = data["agent"] or data["action_interface"]
-    texts = type(policy).model_fields  # only in other parts, an empty text has a meaning: `--system ""`
+    texts = type(policy).model_fields  # outside this part an empty text has a meaning, as in `--system ""`
     stored = {
         key: escape_variables(value)
         for key, value in data.items()

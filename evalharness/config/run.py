@@ -47,7 +47,7 @@ OPTIONS: Mapping[str, FieldInfo] = {
 
 @dataclass(frozen=True)
 class RunConfig:
-    """The configuration of a run; make it by `RunConfig.of`. Raises UserError for conflicting options."""
+    """The configuration of a run. Make it with `RunConfig.of`, which raises UserError for conflicting options."""
 
     policy: PolicyConfig
     selection: SelectionConfig
@@ -91,7 +91,7 @@ class RunConfig:
         return cls(**parts)
 
     def with_options(self, **options: Any) -> RunConfig:
-        """Return the configuration with these options replaced; the others are not validated again."""
+        """Return the configuration with these options replaced. The options are not validated."""
         parts = {
             name: getattr(self, name).model_copy(update=own)
             for name, part in PARTS.items()
@@ -106,12 +106,12 @@ class RunConfig:
         return {name: value for part in self._parts() for name, value in part.model_dump(mode="json").items()}
 
     def to_yaml(self) -> str:
-        """Return the text of `config.yaml` in the run's folder, which repeats the run."""
+        """Return the text for `config.yaml` in the run's folder."""
         return format_config(self.options(), self.policy)
 
     @property
     def adaptation(self) -> Adaptation:
-        """The run's changes to the prompt files; no changes for a script, which reads no prompt."""
+        """The run's changes to the prompt files. A scripted policy reads no prompt, so it has no changes."""
         return (
             Adaptation()
             if self.policy.is_scripted
@@ -119,7 +119,7 @@ class RunConfig:
         )
 
     def identity(self) -> dict[str, Any]:
-        """Return the part of the configuration that results depend on, as JSON data."""
+        """Return the options that results depend on, as JSON data: a run continues only with the same options."""
         policy = self.policy
         data = self.options()
         for name, info in OPTIONS.items():
@@ -129,8 +129,8 @@ class RunConfig:
                 del data[name]
             elif option.stored:
                 data[option.stored] = data.pop(name)
-        data.pop("own_words", None)  # stored with the protocol
-        # The manifest's `turn_limits` has the families' smaller limits.
+        data.pop("own_words", None)  # `_protocol_identity` contains it
+        # A family can have a smaller limit; the manifest stores it as `turn_limits`.
         data["max_turns"] = self.agent.max_turns or MAX_TURNS
         if self.selection.questions is None:
             del data["questions"]
@@ -144,7 +144,7 @@ class RunConfig:
         return data
 
     def _protocol_identity(self) -> dict[str, Any]:
-        """Return the protocol's identity; empty for the default."""
+        """Return the protocol's name, content hash and changed options; empty for the default protocol."""
         if (protocol := self.agent.followed) is None:
             return {}
         facts = {
@@ -160,7 +160,7 @@ class RunConfig:
 
     @property
     def repeat_turns(self) -> int:
-        """Return the number of turns to ask again at the run's end (`--repeat-check`); 0 unless replies are greedy."""
+        """Return how many turns to ask again at the end (`--repeat-check`); 0 if replies are not greedy."""
         greedy = not self.policy.is_scripted and self.policy.sampling_fields()["temperature"] == 0
         return self.execution.repeat_check if greedy else 0
 
@@ -187,10 +187,12 @@ class RunConfig:
             return self.execution.output
         name = folder_name(self.policy.display_name, "model")
         endpoint = address if self.policy.is_endpoint else self.policy.model
-        # The user's limit of 30 turns and no limit differ if a family's own limit is smaller.
+        # Without an option, a family's own limit can be below 30. So an explicit 30 needs another folder.
         asked = {"asked_turns": MAX_TURNS} if self.agent.max_turns == MAX_TURNS else {}
         identity = self.identity()
-        if "agent" in identity:  # a changed program is refused when the run continues, like a changed prompt
+        if (
+            "agent" in identity
+        ):  # omit the program's hash: the same folder reports that the program has changed
             identity["agent"] = {k: v for k, v in identity["agent"].items() if k not in OF_PROGRAMS}
         key = json.dumps({**identity, "endpoint": endpoint, **asked}, sort_keys=True)
         if self.agent.followed is not None and not self.policy.is_scripted:
@@ -205,13 +207,13 @@ class RunConfig:
 
 
 def with_new_names(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Rename options read from a run folder to their present names. A manifest keeps an option's first name, so that
-    identities and folder names do not change."""
+    """Replace old names of options in a run folder. Manifests keep an option's first name, so that identities and
+    folder names stay the same."""
     return {("draw" if name == "sample" else name): value for name, value in options.items()}
 
 
 def _with_policy_of_agent(options: dict[str, Any]) -> dict[str, Any]:
-    """Use the external agent's name as the model: the agent chooses its model itself."""
+    """Use the name of the external agent as the model's name: the agent chooses its model itself."""
     if options.get("agent") != EXTERNAL_AGENT:
         return options
     given = options.get("agent_option") or {}
@@ -222,8 +224,7 @@ def _with_policy_of_agent(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def make_config(flags: dict[str, Any], config_file: Path | None = None) -> RunConfig:
-    """Make a configuration: flags override the file, which overrides the protocol. Raises UserError naming the
-    option."""
+    """Make a configuration. Flags override the file; the file overrides the protocol. Raises UserError."""
     given = options_in(config_file)
     typed = {key: value for key, value in flags.items() if value is not None}
     if config_file is not None:
@@ -231,7 +232,7 @@ def make_config(flags: dict[str, Any], config_file: Path | None = None) -> RunCo
     given |= typed
     values = with_protocol(given)
     if values.get("agent") == EXTERNAL_AGENT and flags.get("model") is None:
-        values.pop("model", None)  # an external agent does not use the file's model
+        values.pop("model", None)  # the file's model has no meaning for an external agent
     elif "model" not in values:
         raise UserError(
             "no model: give --model DIR, --model http://host:port/v1, --model demo or --model oracle"

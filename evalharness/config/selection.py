@@ -22,7 +22,7 @@ class SelectionConfig(ConfigPart):
     """agentboard: the published benchmark; open: built in, needs no data; or a family's own (default: agentboard if
     its data is imported, else open)"""
     suite_seed: SuiteSeed = 0
-    """seed of the tasks; it chooses the open suite and the tasks of --draw; 0 is the built-in suite"""
+    """seed of the tasks: of the open suite (0 is the built-in one) and of the choice by --draw"""
     questions: Annotated[str | None, Option("N|all")] = None
     """number of tasks drawn by --suite-seed from a family's larger suite (default: the family's own number)"""
     limit: int | None = Field(default=None, ge=1)
@@ -31,7 +31,7 @@ class SelectionConfig(ConfigPart):
     """play N tasks of each family, drawn by --suite-seed and spread over its kinds of tasks"""
     subset: Annotated[int | None, Option(later=True)] = Field(default=None, ge=1)
     """play N tasks that represent the held-out score, chosen by family, kind and difficulty, the same for every model
-    (80 of 282: an error of 3 to 4 points of success, 5 of a difference; 14 Jericho games have no task)"""
+    (80 of 282: an error of 3 to 4 points of success, 5 of a difference; 14 of 20 Jericho games are left out)"""
     samples: Samples = 1
     """number of attempts at each task"""
 

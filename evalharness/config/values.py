@@ -13,7 +13,7 @@ from evalharness.base.errors import UserError
 from evalharness.base.reading import read_text
 from evalharness.base.yaml_lines import load_yaml
 
-# Limits for numbers that a user types or that another person's folder contains: tables have a row for each.
+# Upper limits, because numbers can come from another person's folder, and tables have a row for each turn or sample.
 Turns = Annotated[int, Field(ge=1, le=10_000)]
 Samples = Annotated[int, Field(ge=1, le=10_000)]
 SuiteSeed = Annotated[int, Field(ge=0, le=10**9)]
@@ -26,7 +26,7 @@ SAMPLING = (
 
 
 def lines_of(path: Path) -> list[str]:
-    """Return a list of tasks from a file, without empty lines and comments after `#`."""
+    """Read a list of tasks from a file. Leave out empty lines and comments after `#`."""
     try:
         text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:

@@ -21,7 +21,7 @@ REFUSED = [
     ("show --behaviour RUN --family babyia", "did you mean 'babyai'?"),
     ("show --behaviour nowhere", NO_RUN),
     ("bon --model oracle -n 0 --suite open", "--samples 0"),
-    ("bon --model oracle -n 1 --suite open", "a best of N needs at least two samples"),
+    ("bon --model oracle -n 1 --suite open", "Best-of-N needs at least two samples"),
     ("checkpoints nowhere --suite open", "give the folder that holds the checkpoints"),
     ("compare RUN OTHER", "RUN and OTHER have no task in common"),
     ("compare RUN nowhere", NO_RUN),
