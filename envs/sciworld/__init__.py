@@ -15,7 +15,7 @@ _PLACE = re.compile(
 
 
 def place(action: str, observation: str) -> str | None:
-    """Return the agent's room, if the observation names it."""
+    """Return the name of the agent's room; None if the observation does not contain it."""
     match = _PLACE.search(observation + "\n")
     return match[1] if match else None
 

@@ -1,4 +1,4 @@
-"""Define the action surface, and check whether the simulator carried an action out."""
+"""Define the templates of the actions, and check whether the simulator carried out an action."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ ACTIONS = {
     "check": CHECK,
 }
 
-# Every sentence with which the simulator (1.1.3) refuses an action: the input matched no action or several actions, or
-# the action's own check failed. `X` is any name.
+# All answers with which the simulator (1.1.3) refuses an action: it knows no such action, the action is ambiguous, or
+# the objects do not allow it. `X` stands for any name.
 _REFUSALS = (
     "No known action matches that input.",
     "I'm not sure what that means",
@@ -92,20 +92,19 @@ _REFUSALS = (
     "You can't chop a seed.",
 )
 
-# The ends of these sentences vary: the options of an ambiguous request; the answer to an action without an effect
-# (nothing to mix, a choice that was not in the list); the simulator's errors (`ERROR: SHOULD USE OVERRIDE FOR PORTAL.`
-# after `examine` of a door).
+# Beginnings of refusals that continue differently: with the options of an ambiguous request, with a help text, or with
+# the text of an error in the simulator (`ERROR: SHOULD USE OVERRIDE FOR PORTAL.` after `examine` of a door).
 _REFUSED_OPENINGS = ("Ambiguous request: ", "Unknown action. ", "ERROR: ", "<ERROR")
 
 
 @cache
 def _compile_refusals() -> re.Pattern[str]:
-    """Compile at the first use, because every command imports all families, but few commands play ScienceWorld."""
+    """Compile the refusals at their first use, because every command imports this module, but few play ScienceWorld."""
     return re.compile("|".join(re.escape(sentence).replace("X", ".+") for sentence in _REFUSALS))
 
 
 def was_carried_out(observation: str) -> bool:
-    """Return whether the simulator understood and carried out the action, by its answer; it has no flag for this."""
+    """Return whether the simulator carried out the action. Only the text of its answer tells this."""
     return (
         not observation.startswith(_REFUSED_OPENINGS) and _compile_refusals().fullmatch(observation) is None
     )

@@ -1,4 +1,4 @@
-"""Play ScienceWorld as a `TextEnv`."""
+"""Play ScienceWorld by the rules of AgentBoard, of the open suite, or of the simulator itself."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from evalharness.envs.sciworld.simulator import Simulator, SimulatorFault, first
 
 _SAME_SCORE = 1e-9
 _RESET = "reset task"
-"""An action that resets the simulator's scorer. As published, it is carried out, but valid actions never include it."""
+"""An action that resets the simulator's scorer. An agent may use it, as in AgentBoard, but no list of valid actions has
+it."""
 
 
 class ScienceWorldEnv(TextEnv):
     """A school with ten rooms and an outside, full of devices, substances and living things.
 
-    Observations are those of the stock `scienceworld.ScienceWorldEnv.step`; see `docs/environments/sciworld.md`.
-    `SimulatorDiedError` from any call means that the Java process has ended; the next `reset` starts another.
+    Observations are equal to those of `scienceworld.ScienceWorldEnv.step`; see `docs/environments/sciworld.md`. Any
+    method raises `SimulatorDiedError` if the Java process has ended; the next `reset` starts another process.
     """
 
     def __init__(self, data: Path | None = None) -> None:
@@ -46,7 +47,7 @@ class ScienceWorldEnv(TextEnv):
         self._progress = 0.0
         self._solved = False
         if task.suite in EXPECTED:
-            return self._own_opening(task), self._info(valid=True)
+            return self._describe_start(task), self._info(valid=True)
         observation = first_observation(self._simulator)
         self._at_start = 0.0 if self._labels else _check_start(self._simulator, task)
         return observation, self._info(valid=True)
@@ -54,11 +55,11 @@ class ScienceWorldEnv(TextEnv):
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         task = self.playing(self._task)
         if task.suite in EXPECTED:
-            return self._own_step(task, action)
+            return self._unwrapped_step(task, action)
         before = self._progress
         text = action.strip()
         if text == CHECK:
-            # Published rule: it is not a step of the world, and it is not scored.
+            # As in AgentBoard, the help action takes no time in the simulator and cannot reach a subgoal.
             return self._help(), 0.0, self._is_over(False), False, self._info(valid=True)
         try:
             observation = self._simulator.step(text)
@@ -76,15 +77,16 @@ class ScienceWorldEnv(TextEnv):
         info = self._info(valid=was_carried_out(observation), completed=completed)
         return observation, self._progress - before, self._is_over(score < 0), False, info
 
-    def _own_opening(self, task: Task) -> str:
-        """Return the description of the room; TALES puts the task before it."""
+    def _describe_start(self, task: Task) -> str:
+        """Return the first observation for a suite in `EXPECTED`: the description of the room, and in the suite
+        `unwrapped` also the task, as in TALES."""
         room = self._simulator.step("look around")
         if task.suite == UNWRAPPED:
             return f"Task Description:\n{self._simulator.task_description()}\n\n{room}"
         return room
 
-    def _own_step(self, task: Task, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Play by the simulator's own rules: every text is an action, and progress is the highest score."""
+    def _unwrapped_step(self, task: Task, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Play a turn of a suite in `EXPECTED`: every text is an action, and progress is the highest score so far."""
         before = self._progress
         try:
             observation = self._simulator.step(action)
@@ -92,12 +94,14 @@ class ScienceWorldEnv(TextEnv):
             observation = "The world cannot do that."
         valid = was_carried_out(observation)
         score, finished = self._simulator.verdict()
-        self._progress = max(before, round(100 * score) / 100)  # in whole points, as in the stock simulator
+        self._progress = max(
+            before, round(100 * score) / 100
+        )  # in whole percent, as in the package scienceworld
         self._solved = self._solved or score >= 1.0
         ended = finished or score < 0
         if ended and not self._solved and task.suite == UNWRAPPED:
             load_world(self._simulator, task)
-            observation, ended = f"{observation}\n\n-= Restarting =-\n{self._own_opening(task)}", False
+            observation, ended = f"{observation}\n\n-= Restarting =-\n{self._describe_start(task)}", False
         return observation, self._progress - before, ended, False, self._info(valid=valid)
 
     @property
@@ -110,18 +114,17 @@ class ScienceWorldEnv(TextEnv):
         return sorted(set(self._simulator.valid_actions()) - {_RESET})
 
     def oracle(self) -> list[str]:
-        """Return a plan. For an open task this takes no time; for a published task a quarter of a second with a stored
-        plan, or seconds to minutes if the gold path must be shortened."""
+        """Return a plan. An open task contains its plan. For a published task this takes a quarter of a second, or
+        seconds to minutes if no plan is stored and the simulator's own solution must be shortened."""
         return [] if self.playing(self._task).suite in EXPECTED else self._find_plan(oracle.plan)
 
     def reference_plans(self) -> dict[str, list[str]]:
-        """Return the oracle's plan and the simulator's own solution; the simulator's solution may differ from the plan
-        in the task's label."""
+        """Return the oracle's plan and the simulator's own solution, which may miss subgoals of AgentBoard's labels."""
         return {"oracle": self.oracle(), "gold": self._find_plan(oracle.gold_path)}
 
     def _find_plan(self, planner: Callable[[Simulator, Task], list[str]]) -> list[str]:
         task = self.playing(self._task)
-        # Use a separate world in the same Java process, which does not affect the running episode.
+        # Plan in a second world of the same Java process, so that the running episode does not change.
         scratch = Simulator()
         try:
             return planner(scratch, task)
@@ -139,8 +142,8 @@ class ScienceWorldEnv(TextEnv):
         return self._solved if self._labels is None else self._labels.success
 
     def _is_over(self, failed: bool) -> bool:
-        """Return whether the episode is over. By the simulator's own rules, a mistake that fails the task ends the
-        episode; the published rules ignore the mistake."""
+        """Return whether the episode is over. `failed`: a mistake has failed the task in the simulator. AgentBoard
+        ignores this."""
         return self._success() or (failed and self._labels is None)
 
     def _info(self, *, valid: bool, completed: tuple[int, ...] = ()) -> dict[str, Any]:
@@ -154,7 +157,7 @@ class ScienceWorldEnv(TextEnv):
 
 
 def load_world(simulator: Simulator, task: Task) -> None:
-    """Load `task` into the simulator. Raise InvalidTaskError if the simulator does not have it."""
+    """Load the task. Raise InvalidTaskError if the simulator has no such task."""
     try:
         simulator.begin(task)
     except (KeyError, TypeError, ValueError, SimulatorFault) as error:
@@ -162,10 +165,8 @@ def load_world(simulator: Simulator, task: Task) -> None:
 
 
 def _check_start(simulator: Simulator, task: Task) -> float:
-    """Return the start score of a task with the simulator's own scoring.
-
-    Raise InvalidTaskError if an open task was made with another start score: its progress would be wrong.
-    """
+    """Return the simulator's score at the start of a task. Raise InvalidTaskError if an open task has stored another
+    start score, because its progress would be wrong."""
     noted, measured = task.payload.get("start_score"), start_score(simulator)
     if task.suite != "open":
         return measured

@@ -1,7 +1,7 @@
-"""Make an archive of the simulator's classes, with which Java starts faster.
+"""Make an archive of the simulator's loaded classes (class data sharing), with which Java starts faster.
 
-A separate process plays a few turns and makes the archive in the user's cache folder, once for each Java and each
-version of the simulator. Java itself checks whether an archive fits, and otherwise starts without it.
+A separate process plays a few turns, and its Java writes the archive to the user's cache folder. This happens once for
+each installed Java and each version of the simulator. If an archive does not fit, Java starts without it.
 """
 
 from __future__ import annotations
@@ -19,24 +19,23 @@ from evalharness.base.locks import hold_lock
 from evalharness.envs.sciworld import java
 
 _KINDS = {"aot": ("AOTCacheOutput", "AOTCache"), "jsa": ("ArchiveClassesAtExit", "SharedArchiveFile")}
-"""File suffix -> (flag that writes the archive, flag that reads it). The first kind that a Java supports is used.
+"""File suffix -> (flag that writes the archive, flag that reads it), in the order in which they are tried.
 
-The first kind exists since Java 25; it also stores profiles for the compiler. The second kind exists since Java 13,
-which contains an archive of Java's own classes.
+Java 25 and newer support `aot`, which also stores profiles for the compiler. Java 13 and newer support `jsa`.
 """
 _NONE = "none"
-"""Suffix of an empty file that says: this Java cannot make an archive, so do not try again."""
+"""Suffix of an empty file that marks a Java without archive, so that later starts do not try to make an archive."""
 _TIMEOUT = 180.0
-"""Time limit in seconds for making an archive; a later start tries again. It needs four to eight seconds of CPU."""
+"""Time limit in seconds for making an archive (four to eight seconds of CPU). If it ends, a later start tries again."""
 _QUIET = "-Xlog:disable"
-"""Disables Java's messages about an archive, because the first line of the output must be the gateway's port."""
+"""Flag that disables Java's messages about archives: the first line of Java's output must be the gateway's port."""
 
 
 @cache
 def flags(executable: str) -> tuple[str, ...]:
-    """Return the flags with which `executable` starts from its archive; make a missing archive first.
+    """Return the flags with which the Java `executable` uses its archive. Make the archive if it does not exist.
 
-    Return no flags while another process makes the archive, or if it cannot be made.
+    Return no flags if the archive cannot be made, or while another process makes it.
     """
     if java.kept_folder() is None:
         return ()
@@ -63,7 +62,7 @@ def give_up(executable: str) -> None:
 
 
 def _place(executable: str) -> Path:
-    """Return the path of the archive without suffix. Its name identifies Java, its version, the jars and our flags."""
+    """Return the archive's path without suffix. The name has a hash of the Java, the jars and our flags."""
     files = [Path(executable).resolve(), *map(Path, java.classpath().split(os.pathsep))]
     states = [f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files]
     whose, state = (
@@ -96,7 +95,8 @@ def _make(executable: str, place: Path) -> None:
 
 
 def _record(executable: str, flag: str) -> bool:
-    """Play a rehearsal with `flag`; return whether it succeeded. Raise TimeoutExpired if it takes too long."""
+    """Run `rehearsal` with the flag that makes Java write an archive; return whether it succeeded, or raise
+    TimeoutExpired."""
     command = [sys.executable, "-P", "-m", "evalharness.envs.sciworld.rehearsal", executable, _QUIET, flag]
     quiet = subprocess.DEVNULL
     done = subprocess.run(command, stdin=quiet, stdout=quiet, stderr=quiet, timeout=_TIMEOUT, check=False)

@@ -1,4 +1,4 @@
-"""Compute digests of a task's shape and of its variation."""
+"""Compute digests that identify equal tasks: one of the task without names, and one of its kind and variation."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Compose functions in Java from its public methods, with `java.lang.invoke.MethodHandles` called from Python.
+"""Compose functions inside Java from Java's public methods, by calls of `java.lang.invoke.MethodHandles` from Python.
 
-No code is compiled outside Java, and no class is added. A call of such a function is one round trip with one text.
+A composed function runs many methods in one round trip between Python and Java. So we need no Java code of our own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Handles:
 
     def __init__(self, process: Jvm) -> None:
         self._process = process
-        # Cache the static methods, because each look-up is a round trip, too.
+        # Look up each static method only once, because a look-up is a round trip, too.
         methods = process.type("java.lang.invoke.MethodHandles")
         self._insert, self._drop, self._collect = (
             methods.insertArguments,
@@ -39,56 +39,57 @@ class Handles:
         self._operator = self._class_named("java.util.function.BinaryOperator")
         self._cell = process.type("java.util.concurrent.atomic.AtomicReference")()
         self._known: dict[str, Any] = {}
-        """Name of a class -> class; notation of a type -> type."""
+        """Name of a Java class -> class, and Java's notation of a function type -> type."""
         self._made: list[Any] = []
-        """References to all objects; otherwise Python would ask Java to free each object, which is a round trip."""
+        """All composed functions. They are kept, because freeing one of them in Java would be another round trip."""
 
     def virtual(self, owner: str, name: str, kind: str) -> Handle:
-        """Return the method `name` of `owner`; its first argument is the object."""
+        """Return the method `name` of the class `owner` as a function, whose first argument is the object."""
         return self._keep(self._lookup.findVirtual(self._class(owner), name, self._type(kind)))
 
     def static(self, owner: str, name: str, kind: str) -> Handle:
         return self._keep(self._lookup.findStatic(self._class(owner), name, self._type(kind)))
 
     def getter(self, field: Any) -> Handle:
-        """Return a function that reads a `java.lang.reflect.Field` of an object; the field must be accessible."""
+        """Return a function (object) that reads a `java.lang.reflect.Field`. The field must be accessible."""
         return self._keep(self._lookup.unreflectGetter(field))
 
     def fix(self, handle: Handle, position: int, value: Any) -> Handle:
         return self._keep(self._insert(handle, position, self._list(value).toArray()))
 
-    def ignoring(self, handle: Handle, position: int, *kinds: str) -> Handle:
-        """Add arguments that the function ignores."""
+    def add_ignored(self, handle: Handle, position: int, *kinds: str) -> Handle:
+        """Return the function with additional arguments of the types `kinds` at `position`, which it ignores."""
         return self._keep(self._drop(handle, position, self._list(*map(self._class, kinds))))
 
     def as_type(self, handle: Handle, kind: str) -> Handle:
         return self._keep(handle.asType(self._type(kind)))  # type: ignore[attr-defined]
 
     def feed(self, handle: Handle, position: int, source: Handle) -> Handle:
-        """Take one argument from the result of `source`."""
+        """Return the function with one argument replaced: the result of `source` takes its place."""
         return self._keep(self._collect(handle, position, source))
 
     def then(self, handle: Handle, after: Handle) -> Handle:
         return self._keep(self._filter_result(handle, after))
 
-    def after(self, handle: Handle, first: Handle, position: int = 0) -> Handle:
-        """Call `first` before the function, with the arguments from `position`; insert its result there, if any."""
+    def call_first(self, handle: Handle, first: Handle, position: int = 0) -> Handle:
+        """Return a function that first calls `first` with the arguments from `position`, and inserts its result
+        there."""
         return self._keep(self._fold(handle, position, first))
 
     def choice(self, test: Handle, yes: Handle, no: Handle) -> Handle:
         return self._keep(self._guard(test, yes, no))
 
-    def ending(self, handle: Handle, cleanup: Handle) -> Handle:
-        """Call `cleanup` after the function, with the function's exception, result, and first arguments."""
+    def call_finally(self, handle: Handle, cleanup: Handle) -> Handle:
+        """Return a function that calls `cleanup` at its end (try-finally) with its exception, result and arguments."""
         return self._keep(self._try_finally(handle, cleanup))
 
     def identity(self, kind: str) -> Handle:
         return self._keep(self._identity(self._class(kind)))
 
     def function(self, handle: Handle, *first: Any) -> Any:
-        """Fix all arguments of `handle` except the last two. Return an object that `call` can call.
+        """Return a Java object for `call`: the function with all arguments fixed except the last two.
 
-        The object keeps its arguments in Java; `forget` it when it is no longer needed.
+        Call `Jvm.forget` for the object when it is not needed any more, so that Java frees the fixed arguments.
         """
         bound: Any = handle
         with self._process.borrowing() as borrow:
@@ -97,10 +98,8 @@ class Handles:
             return self._as_function(self._operator, bound)
 
     def call(self, function: Any, argument: str | None = None) -> Any:
-        """Call a function; its first argument is the last returned value.
-
-        It uses a class of Java, because the gateway must not call methods of classes that were made at run time.
-        """
+        """Call an object of `function` with two arguments: the previous result, which our functions ignore, and
+        `argument`. Java's `accumulateAndGet` makes the call, because py4j cannot call classes made at run time."""
         return self._cell.accumulateAndGet(argument, function)
 
     def _class(self, name: str) -> Any:

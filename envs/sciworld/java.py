@@ -1,18 +1,18 @@
-"""Choose the Java, its flags and its working folder for ScienceWorld.
+"""Choose the Java executable, the flags and the working folder for ScienceWorld's Java process.
 
-Flags were chosen by measurement (2 shared x86-64 cores, OpenJDK 17 and 25):
+We chose the flags by measurement (2 shared x86-64 cores, OpenJDK 17 and 25):
 
-* `-XX:hashCode=2` makes the simulator deterministic. Its world consists of Scala sets, whose order depends on object
-  identities. So the order of contents in a list, of the options of an ambiguous request, and of heat exchange (a
-  thermometer's value) differed between Java processes. With a constant identity hash, sets keep the order of insertion:
-  3,224 recorded actions gave the same observations in two Java versions, in any order of episodes. The cost: 40 % of a
-  step's time is used to compare members of such sets.
-* The serial garbage collector and a limited heap: with the defaults, the process grew to 1.1 GB in 40 episodes, at the
-  same speed. With these flags it stays near 320 MB, with 8 or with 120 worlds; a loaded world needs 0.5 MB. 160 MB for
-  new objects avoids repeated copies of a world's objects.
-* The optimising compiler (C2) took half of the CPU time of a process that plays 40 episodes. With these flags it waits
-  for three times as many calls of a method, and inlines less: 1,350 steps took 11.5 s instead of 14.1, a start 1.2
-  instead of 1.5. Without C2 (`TieredStopAtLevel=1`) a start takes 0.9 s, but a warm step takes twice as long.
+* `-XX:hashCode=2` makes the simulator deterministic. It stores objects in Scala sets, whose order depends on the
+  objects' identity hashes. Therefore lists of contents, options of ambiguous requests and temperatures differed between
+  Java processes. With a constant hash, sets keep the order of insertion. Then 3,224 recorded actions gave the same
+  observations in two Java versions, in any order of episodes. As a cost, Java spends 40 % of a step's time on comparing
+  members of sets.
+* The serial garbage collector and a limited heap save memory at the same speed. With Java's defaults, the process grew
+  to 1.1 GB in 40 episodes. With these flags it needs about 320 MB for 8 and for 120 worlds. 160 MB of the heap are for
+  new objects, so that the collector rarely copies a world.
+* The thresholds limit Java's optimising compiler (C2), which took half of the CPU time of a process with 40 episodes.
+  C2 now waits for three times as many calls of a method, and inlines less. 1,350 steps took 11.5 s instead of 14.1 s,
+  and a start 1.2 s instead of 1.5 s. Without C2, a start takes 0.9 s, but later steps take twice as long.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ FLAGS = (
     "-XX:Tier4BackEdgeThreshold=120000",
     "-XX:InlineSmallCode=1000",
     "-XX:MaxInlineLevel=9",
-    "-XX:+ExitOnOutOfMemoryError",  # end the process instead of keeping a broken simulator
-    "-XX:-UsePerfData",  # no files in the temporary folder
-    "--add-opens=java.base/java.util=ALL-UNNAMED",  # to read the state of java.util.Random
+    "-XX:+ExitOnOutOfMemoryError",  # after an error, start a new process instead
+    "-XX:-UsePerfData",  # write no files to the temporary folder
+    "--add-opens=java.base/java.util=ALL-UNNAMED",  # lets us read java.util.Random's state
 )
 
 _TYPES = "object_type_ids.tsv"
@@ -80,11 +80,11 @@ def folder() -> Path:
 
 @cache
 def kept_folder() -> Path | None:
-    """Return a folder in the user's cache with the simulator's table of type numbers; None if it cannot be written.
+    """Return a working folder in the user's cache; None if it cannot be written.
 
-    The simulator reads this table in its working folder, writes it again for every missing class, and fails if it
-    cannot write. So the folder has a copy of its own table, which lacks only one class. Observations do not depend on
-    the numbers.
+    The simulator needs a writable table of type numbers in its working folder: it adds every class that is missing
+    there. So we copy the package's table, in which only one class is missing. Observations do not depend on the
+    numbers.
     """
     table = (_package() / _TYPES).read_bytes()
     place = cache_folder() / "scienceworld"

@@ -16,24 +16,24 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from evalharness.envs.sciworld import archive, java
 
 RSS_LIMIT = 1_500_000_000
-"""A Java process with more bytes of resident memory gets no new episode and is replaced. Heap (640 MB at most), code
-and class data need far less; a larger process has a leak of native memory."""
+"""If the Java process has more bytes of resident memory, new episodes use another process. A process of this size has a
+memory leak: its heap has at most 640 MB, and code and class data need little more."""
 
 
 class SimulatorDiedError(Exception):
-    """The Java process has ended, and its episode cannot continue. A new `load` starts another process."""
+    """The Java process has ended, and its episodes cannot continue. The next `load` starts another process."""
 
 
 class Jvm:
-    """One Java process, with a gateway on loopback that requires a token.
+    """A Java process, to which Python connects through py4j, on the loopback interface and with a token.
 
-    The process ends when its standard input is closed: by `close`, or at any end of this Python process.
+    The process ends when its standard input is closed: by `close`, or when this Python process ends for any reason.
     """
 
     def __init__(self, executable: str, flags: Sequence[str], *, patience: float = 5) -> None:
-        """Start the process. `patience`: a closed process that has not ended after so many seconds is killed.
+        """Start the process. Raise SimulatorDiedError with Java's message if it does not start.
 
-        Raise SimulatorDiedError with Java's message if it does not start.
+        `patience`: seconds that `close` waits for the end of the process before it kills the process.
         """
         self.executable = executable
         self.patience = patience
@@ -61,7 +61,7 @@ class Jvm:
         self._gateway = JavaGateway(
             gateway_parameters=GatewayParameters(port=int(port), auth_token=token.decode())
         )
-        # The simulator prints several lines per step, which nobody reads.
+        # Discard what the simulator prints: it prints several lines per step, which we do not need.
         silence = self.type("java.io.PrintStream")(self.type("java.io.OutputStream").nullOutputStream())
         system = self.type("java.lang.System")
         system.setOut(silence)
@@ -71,7 +71,7 @@ class Jvm:
         self.owner = os.getpid()
 
     def type(self, name: str) -> Any:
-        """Return a Java class. py4j itself would need a round trip for each part of its name."""
+        """Return a Java class without a round trip; py4j needs a round trip for each part of its name."""
         return JavaClass(name, self._gateway._gateway_client)
 
     def array(self, kind: str, *items: Any) -> Any:
@@ -99,14 +99,14 @@ class Jvm:
 
     @contextlib.contextmanager
     def watch(self) -> Iterator[None]:
-        """Convert a lost connection in calls of Java to SimulatorDiedError; do not convert Java's own exceptions."""
+        """Raise SimulatorDiedError if the connection to Java is lost in the block."""
         try:
             yield
         except Py4JJavaError:
             raise
         except (Py4JError, OSError) as error:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(1)  # the exit status of an ending process is available a moment later
+                self._process.wait(1)  # wait until the exit status of the process is known
             self._disconnect()
             raise SimulatorDiedError(
                 f"the ScienceWorld simulator's Java process {self.pid} has ended "
@@ -115,10 +115,11 @@ class Jvm:
 
     @contextlib.contextmanager
     def borrowing(self) -> Iterator[Callable[[Any], Any]]:
-        """Yield a function `borrow`: `borrow(object)` returns the object, and Java may free it after the block.
+        """Yield a function `borrow` that returns its argument, a Java object. After the block, Java may free the
+        object.
 
-        A Java object whose methods Python has called is part of a reference cycle. Without `borrow` it would exist
-        until the cyclic garbage collector runs, and would keep a whole world of 0.5 MB in Java.
+        Otherwise Java would keep the object, and with it a world of 0.5 MB, until Python's cyclic garbage collector
+        runs: py4j makes a reference cycle when a method of the object is called.
         """
         borrowed: list[Any] = []
 
@@ -139,15 +140,15 @@ class Jvm:
 
     def _disconnect(self) -> None:
         client = self._gateway._gateway_client
-        # Otherwise every Java object in Python would call the ended process when Python frees it.
+        # py4j must not call the ended process when Python frees a Java object.
         client.is_connected = False
         with contextlib.suppress(Py4JError, OSError):
             client.close()
 
     def close(self) -> None:
-        """End the process; do nothing if it has already ended."""
+        """End the process. It may have ended already."""
         if self.owner != os.getpid():
-            return  # this Python process is a fork of the owner
+            return  # a fork of the Python process that started Java must not end it
         self._disconnect()
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
@@ -157,7 +158,7 @@ class Jvm:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        # Do this last: Java starts a process to write its archive, which would fail at its first output.
+        # Close the streams last: Java may write its archive in another process, which fails if it cannot print.
         for stream in (self._process.stdout, self._process.stderr):
             assert stream is not None
             stream.close()
@@ -168,9 +169,9 @@ _shared: Jvm | None = None
 
 
 def acquire() -> Jvm:
-    """Return the Java process for new episodes. Start it if there is none, or if it has ended or is too large.
+    """Return the Java process for new episodes. Start another one if no process runs, or if it is too large.
 
-    A replaced process runs until its last user has released it. Every `acquire` needs a `release`.
+    The caller must call `release` once. A process that is too large runs until its last user has released it.
     """
     global _shared
     with _lock:
@@ -186,7 +187,7 @@ def acquire() -> Jvm:
 
 
 def release(jvm: Jvm) -> None:
-    """Release one use of `jvm`. The last release ends the process."""
+    """End one use of `jvm`. The process ends after its last use."""
     global _shared
     with _lock:
         jvm.users -= 1

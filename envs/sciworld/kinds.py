@@ -1,4 +1,4 @@
-"""List the simulator's 30 kinds of task and their variations, by suite."""
+"""List the simulator's 30 kinds of task, and the variations of each kind in each suite."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 FAMILY = "sciworld"
 
 OPEN_VERSION = 3
-"""Version of the open suite. Since 2: points at the start do not count as progress. Since 3: no task of another suite
-seed is equal to a task of seed 0 or has the same start."""
+"""Version of the open suite. Since version 2, points that the simulator gives at the start do not count as progress.
+Since version 3, the tasks of other suite seeds differ from those of seed 0, also in goal or first observation."""
 
 SIMPLIFICATIONS = "selfWateringFlowerPots,openContainers,openDoors,noElectricalAction"
-"""Simplifications with which the published benchmark loads every task."""
+"""The simulator's simplifications in AgentBoard's tasks."""
 CIRCUITS = "selfWateringFlowerPots,openContainers,openDoors"
-"""Simplifications for tasks about circuits, because `noElectricalAction` removes the action `connect`."""
+"""Simplifications for our tasks about circuits. They do not have `noElectricalAction`, which removes `connect`."""
 
 _LIFE = (0, 1, 2, 5, 6, 7, 20, 21, 22)
 _FIND = (5, 6, 7, 20, 21, 22)
@@ -36,7 +36,7 @@ PUBLISHED: Mapping[str, Sequence[int]] = {
     "measure-melting-point-unknown-substance": (0, 1, 2, 5, 6, 7),
     "use-thermometer": (0, 1, 2, 5, 6, 7, 21, 22),
 }
-"""Kind -> variations in the published suite; a test compares them with its labels."""
+"""Kind -> numbers of its variations in AgentBoard's suite."""
 EXAMPLE = (("find-plant", 206),)
 
 QUOTA: Mapping[str, int] = {
@@ -69,14 +69,14 @@ QUOTA: Mapping[str, int] = {
 }
 """Kind -> number of tasks in an open suite.
 
-Four kinds are omitted (`grow-fruit`, `grow-plant`, `mendelian-genetics-*`): their plants need long waiting, and our
-shortest plan has 39 turns.
+The suite lacks the four kinds in which plants must grow (`grow-fruit`, `grow-plant`, `mendelian-genetics-*`): our
+shortest plan for such a task has 39 turns, and the limit is 30.
 """
 
 UNWRAPPED, AGENTGYM = "unwrapped", "agentgym"
-"""Suites of the simulator's tasks without simplifications, in its own words and with its own score, as other groups
-play them. `unwrapped`: one test variation of each of the 30 kinds, as in TALES (tale-suite, commit fdbdf2b); a task
-restarts after a mistake that fails it. `agentgym`: all variations of 23 kinds in AgentGym's order (commit 3ef9235)."""
+"""Suites without simplifications and without AgentBoard's rules: the simulator's score measures progress. `unwrapped`
+has one test variation of each of the 30 kinds, as TALES (tale-suite, commit fdbdf2b); after a mistake that fails the
+task, the task starts again. `agentgym` has all variations of 23 kinds, in AgentGym's order (commit 3ef9235)."""
 VARIATIONS: Mapping[str, tuple[int, int]] = {
     "boil": (30, 21),
     "melt": (30, 21),
@@ -109,7 +109,7 @@ VARIATIONS: Mapping[str, tuple[int, int]] = {
     "mendelian-genetics-known-plant": (120, 90),
     "mendelian-genetics-unknown-plant": (480, 360),
 }
-"""Kind -> (number of variations, first test variation) in scienceworld 1.2.3; a test compares with the simulator."""
+"""Kind -> (number of its variations, number of its first test variation), as in the simulator."""
 NOT_IN_AGENTGYM = ("grow-", "inclined-", "mendelian-")
 EXPECTED: Mapping[str, int] = {
     UNWRAPPED: len(VARIATIONS),
@@ -119,9 +119,9 @@ EXPECTED: Mapping[str, int] = {
 FEW_VARIATIONS: Mapping[str, int] = {
     kind: left for kind in QUOTA if (left := VARIATIONS[kind][0] - len(PUBLISHED.get(kind, ()))) < 100
 }
-"""Kind -> number of unpublished variations, if below 100. Suite seed 0 uses some of them."""
+"""Kind -> number of variations that AgentBoard does not use, if below 100: suite seeds may then share tasks."""
 
 
 def simplifications(kind: str) -> str:
-    """Return the simplifications of an open suite's task."""
+    """Return the simplifications for the tasks of a kind in the open suites."""
     return CIRCUITS if kind.startswith(("power-component", "test-conductivity")) else SIMPLIFICATIONS

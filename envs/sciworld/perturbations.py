@@ -1,4 +1,4 @@
-"""Define ScienceWorld's perturbations. The word `focus` never changes, because the goals mention it."""
+"""Define ScienceWorld's perturbations. None of them rewords `focus`, because the goals contain this word."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ WORDING = Wording(
         **GENERAL,
     },
     listing="Choose an action from these valid actions: ",
-    # Other forms that the simulator lists or accepts. The last `in` belongs to the action, because names include places
-    # ("cup in art studio").
+    # Other wordings that the simulator lists or accepts. In `pour A in B in C`, the last `in` separates the objects,
+    # because a name may include a place ("cup in art studio").
     also={
         "go": r"go (?:to )?(?P<location>.+)",
         "pour": r"pour (?P<substance>.+) (?:in|into) (?P<container>.+)",

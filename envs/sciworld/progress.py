@@ -1,4 +1,4 @@
-"""Compute the progress of an episode from the published labels or from the simulator's own score."""
+"""Compute the progress of an episode from AgentBoard's labels, or from the simulator's score."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def _pattern(subgoal: str) -> re.Pattern[str]:
-    """Compile a label as a regular expression; if it is invalid, match its literal text."""
+    """Compile a subgoal as a regular expression. If it is no valid expression, match it literally."""
     try:
         return re.compile(subgoal)
     except re.error:
@@ -15,10 +15,10 @@ def _pattern(subgoal: str) -> re.Pattern[str]:
 
 
 class LabelProgress:
-    """Progress by the published rule: a subgoal is reached, permanently, when an observation contains it.
+    """Progress by AgentBoard's rule: a subgoal is reached when an observation matches it, and then stays reached.
 
-    Subgoals may be reached in any order, and several at once. The first observation and the list of valid actions do
-    not count.
+    Subgoals may be reached in any order, and several in one step. The first observation and the answer to the help
+    action do not count.
     """
 
     def __init__(self, subgoals: Sequence[str]) -> None:
@@ -26,7 +26,7 @@ class LabelProgress:
         self.done = [False] * len(self._patterns)
 
     def see(self, observation: str) -> tuple[int, ...]:
-        """Return the subgoals that this observation completed."""
+        """Return the indices of the subgoals that this observation completes."""
         new = [
             index
             for index, pattern in enumerate(self._patterns)
@@ -46,9 +46,9 @@ class LabelProgress:
 
 
 def score_progress(score: float, at_start: float = 0.0) -> float:
-    """Return the simulator's score as a progress rate: 0 at the start, 1 at the full score.
+    """Convert the simulator's score to a progress rate: 0 at the start, 1 at the full score, 0 for a failed task (-1).
 
-    The simulator gives points for facts before the first action (its "be in same location as ..." is true for the
-    content of the first room). These points, `at_start`, do not count. A failed task has score -1 and progress 0.
+    `at_start`: score before the first action, which does not count. The simulator gives points there if, for example,
+    the wanted object is in the first room ("be in same location as ...").
     """
     return min(max((score - at_start) / (1.0 - at_start), 0.0), 1.0)

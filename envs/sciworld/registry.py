@@ -1,9 +1,10 @@
-"""Store how many object ids and random numbers the simulator uses before it makes a world.
+"""List how many object ids and random numbers the simulator uses before it makes a class of tasks.
 
-`PythonInterface.load` makes all variations of all 30 tasks, class by class (`TaskMaker1`), and then uses one of them.
-That takes 40 of the 66 ms of a load, and 11.5 of the 12 MB of a world. We make only the variations of the task's own
-class, with the ids and random numbers that they have in the stock simulator. The numbers below are those of
-scienceworld 1.1.3; they were the same for every variation (0 to 1,385).
+To load a task, the simulator makes all variations of all 30 kinds, class by class, and then uses one of them. This
+takes 40 of the 66 ms of a load, and 11.5 of the 12 MB of a world. We make only the class of the task. So that its
+variations are equal to those of the simulator, we first set the counter of ids and the random state to the values that
+they would have there. The numbers below are those of scienceworld 1.1.3. They were the same for every variation (0 to
+1,385).
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ _BEFORE = {
     "TaskUseInstrumentThermometer2": (14010, 2720),
     "TaskUseInstrumentThermometer3": (14313, 2745),
 }
-"""Class -> (number of object ids, number of random numbers) that the classes before it use."""
+"""Class of tasks -> (number of object ids, number of random numbers) that the classes before this class use."""
 IDS = 17_196
-"""Number of object ids that all classes together use."""
+"""Number of object ids that all classes of tasks together use."""
 LCG_MULTIPLIER = 0x5DEECE66D
 _LCG_INCREMENT, _LCG_MASK = 0xB, (1 << 48) - 1
-"""`java.util.Random` is a linear congruential generator; `setSeed(s)` stores `s ^ multiplier` (documented there)."""
+"""Constants of the linear congruential generator `java.util.Random`. Its `setSeed(s)` stores `s ^ multiplier`."""
 
 
 def before_class(name: str, variation: int) -> tuple[int, int]:
-    """Return the counter of object ids and the state of the random stream just before `load` makes a class of tasks."""
+    """Return (counter of object ids, state of the random numbers) at the time when the simulator makes this class."""
     ids, numbers = _BEFORE[name]
     state = (variation ^ LCG_MULTIPLIER) & _LCG_MASK
     for _ in range(numbers):

@@ -1,4 +1,4 @@
-"""Play a few turns in a separate Java process, so that Java can record its classes. `archive` runs this program."""
+"""Play a few turns in another Java process, which then writes its loaded classes to an archive (see `archive`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def main(arguments: Sequence[str]) -> int:
         simulator.step(turn)
     simulator.inventory()
     simulator.valid_actions()
-    simulator.close()  # the last close ends Java, which then writes its archive
+    simulator.close()  # this ends Java, which writes the archive at its end
     return 0 if process.exit_status == 0 else 1
 
 

@@ -1,4 +1,4 @@
-"""Run ScienceWorld's simulators; many of them share one Java process."""
+"""Simulate worlds of ScienceWorld; many worlds share one Java process."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from evalharness.envs.sciworld import jvm
 from evalharness.envs.sciworld.functions import REFUSED, Functions, JavaWorld, functions
 
 _STOCK_WORDS = ("help", "objects", "task")
-"""Commands that the stock `PythonInterface.step` answers itself, without the world."""
+"""Commands that the simulator's own `PythonInterface.step` answers without a turn in the world."""
 _BLANKS = "".join(map(chr, range(33)))
 """Characters that Java's `trim` removes."""
 _NO_ANSWER = (
     "Unknown action.  Type 'help' for a list of actions, "
     "and 'objects' for a list of possible object referents. "
 )
-"""Stock answer to an action that is carried out without a message."""
+"""The simulator's answer to an action that it carries out without an observation."""
 
 
-class SimulatorFault(Exception):  # noqa: N818  (a defect of the world's own, not an error of ours)
-    """The simulator raised an exception in a call; the Java process still runs."""
+class SimulatorFault(Exception):  # noqa: N818  (a defect of the simulator, not an error of ours)
+    """The simulator raised an exception. The Java process still runs, and the episode can continue."""
 
 
 class Simulator:
-    """One world. Every method raises `jvm.SimulatorDiedError` if the Java process has ended."""
+    """A simulated world. Every method raises `jvm.SimulatorDiedError` if the Java process has ended."""
 
     def __init__(self) -> None:
         self._jvm: jvm.Jvm | None = None
@@ -39,10 +39,10 @@ class Simulator:
         self._verdict: tuple[float, bool] | None = None
 
     def start(self) -> None:
-        """Get a world in the Java process for new episodes; the first call starts that process."""
+        """Prepare a world in the current Java process. The first simulator starts this process."""
         current = jvm.acquire()
         if self._jvm is current:
-            jvm.release(current)  # already counted
+            jvm.release(current)  # this simulator already counts as a user of the process
             return
         self.close()
         self._jvm = current
@@ -50,7 +50,7 @@ class Simulator:
             self._world = JavaWorld(shared)
 
     def load(self, task: str, variation: int, simplifications: str, *, gold: bool = False) -> None:
-        """Start `task`. `gold`: the simulator also plans its gold path, which can take seconds.
+        """Start an episode. `gold`: also compute the simulator's own solution (gold path), which can take seconds.
 
         Raise ValueError for an unknown task, variation or simplification.
         """
@@ -72,10 +72,11 @@ class Simulator:
         self.load(str(payload["task"]), int(payload["variation"]), str(payload["simplifications"]), gold=gold)
 
     def step(self, text: str) -> str:
-        """Return the observation of the stock `ScienceWorldEnv.step`, without its enumeration of valid actions."""
-        # An unpaired surrogate cannot be sent to Java; no action contains one, so its replacement does not matter.
+        """Play an action. The observation is that of `scienceworld.ScienceWorldEnv.step`, which is slower because it
+        also lists the valid actions."""
+        # Replace unpaired surrogates, which cannot be sent to Java. No valid action contains them.
         text = text.encode("utf-8", "replace").decode()
-        # The first step must be the stock step, because our answer to a refused action does not report the score.
+        # Use the simulator's own step until the score is known, because our turn gives no score for a refused action.
         if self._verdict is None or _is_stock_word(text) or self._can_teleport():
             return self._stock_step(text)
         try:
@@ -84,7 +85,7 @@ class Simulator:
                 shared.simplify(self._simplifications)
                 answer = self._world.turn(text)
         except SimulatorFault:
-            return self._stock_step(text)  # the parser has failed, and the world is unchanged
+            return self._stock_step(text)  # the parser failed before the world changed
         if answer.startswith(REFUSED):
             return answer.removeprefix(REFUSED) or _NO_ANSWER
         observation, score, completed = answer[1:-1].rsplit(",", 2)
@@ -100,25 +101,24 @@ class Simulator:
             return str(shared.server.getTaskDescription())
 
     def verdict(self) -> tuple[float, bool]:
-        """Return (score, completed): score in 0..1, or -1 after a mistake that fails the task."""
+        """Return (score, completed). The score is 0 to 1, or -1 after a mistake that fails the task."""
         if self._verdict is not None:
             return self._verdict
         with self._hold() as shared:
             return _stock_verdict(shared)
 
     def templates(self) -> list[str]:
-        """Return the abstract actions, such as `go OBJ`, in the simulator's order (sorted)."""
+        """Return the templates of all actions, such as `go OBJ`, sorted."""
         return self._texts("getPossibleActions")
 
     def valid_actions(self) -> list[str]:
-        """Return every (action, objects) combination that the simulator would carry out, in its order, with
-        repetitions.
+        """Return all actions that the simulator would carry out, in its order; an action may occur more than once.
 
-        The simulator also lists actions on the contents of closed containers, but refuses them; those are omitted.
-        While an ambiguous request waits for an answer, only its option numbers are valid.
+        The simulator also lists actions on things in closed containers, but refuses these actions, so we leave them
+        out. After an ambiguous request, only the numbers of its options are valid.
         """
-        # The enumeration draws random names for objects with equal names. Do not use the world's own random stream, so
-        # that the same state gives the same list.
+        # The simulator chooses at random between names of objects. Use fixed random numbers, so that a state always
+        # has the same list, and so that the world's own random numbers stay unchanged.
         with self._call(keep=False) as shared:
             shared.restart_random()
             actions = json.loads(shared.server.getValidActionObjectCombinationsJSON())["validActions"]
@@ -130,7 +130,7 @@ class Simulator:
         ]
 
     def _reachable_objects(self, server: Any) -> set[int]:
-        """Return the ids of the objects that the simulator's parser knows: those in the room and on the agent."""
+        """Return the ids of the objects that the parser accepts in a command: those in the room and with the agent."""
         assert self._jvm is not None
         ids: set[int] = set()
         with self._jvm.borrowing() as borrow:
@@ -143,7 +143,7 @@ class Simulator:
         return ids
 
     def gold_path(self) -> list[str]:
-        """Return the simulator's own solution, after `load(..., gold=True)`."""
+        """Return the simulator's own solution. Call `load(..., gold=True)` first."""
         return self._gold_path
 
     def variations(self, task: str) -> int:
@@ -152,7 +152,7 @@ class Simulator:
             return int(shared.server.getTaskMaxVariations(task))
 
     def close(self) -> None:
-        """Release the Java process; the last simulator to close ends it."""
+        """Free the world. The Java process ends when its last simulator is closed."""
         if self._jvm is None:
             return
         if self._world is not None:
@@ -177,14 +177,14 @@ class Simulator:
             return [str(text) for text in borrow(getattr(shared.server, method)())]
 
     def _can_teleport(self) -> bool:
-        """Return whether the world has the action `teleport`. It needs the part of a turn that we otherwise omit."""
+        """Return whether the world has the action `teleport`, which works only in the simulator's own step."""
         return self._simplifications == "easy" or "teleport" in self._simplifications.lower()
 
     @contextmanager
     def _call(self, *, fresh: bool = False, keep: bool = True) -> Iterator[Functions]:
-        """Hold the Java process with this world's values in its singletons. `fresh`: the call itself sets the values.
+        """Lock the Java process, and set the simulator's globals to this world's values for the calls in the block.
 
-        `keep`: store the values in the world after the call.
+        `fresh`: the calls in the block set the globals themselves. `keep`: store the globals after the block.
         """
         with self._hold() as shared:
             assert self._world is not None
@@ -199,7 +199,7 @@ class Simulator:
 
     @contextmanager
     def _hold(self) -> Iterator[Functions]:
-        """Hold the Java process, for calls that neither draw random numbers nor make objects."""
+        """Lock the Java process for calls that do not use the simulator's globals."""
         if self._jvm is None:
             raise RuntimeError("load() comes first")
         with self._jvm.lock, self._jvm.watch():
@@ -225,11 +225,11 @@ def _possible(action: str, objects: list[int], reachable: set[int]) -> bool:
 
 
 def first_observation(simulator: Simulator) -> str:
-    """Return the first observation of the published benchmark: the room and the inventory."""
+    """Return AgentBoard's first observation: the room and the inventory."""
     return simulator.step("look around") + "\n" + simulator.inventory()
 
 
 def start_score(simulator: Simulator) -> float:
-    """Return the simulator's score before the first action. Call `first_observation` first: the simulator computes the
-    score when it looks around, and before that returns the score of the previous world."""
+    """Return the simulator's score before the first action. Call `first_observation` first: before the first step, the
+    simulator still returns the score of the previous world."""
     return max(simulator.verdict()[0], 0.0)

@@ -59,7 +59,7 @@ def _from_label(index: int, row: dict[str, Any]) -> Task:
 
 
 def unwrapped_tasks(suite: str, seed: int) -> list[Task]:
-    """Return the tasks of `unwrapped` or `agentgym`. `seed`: TALES's index of the test variation (`unwrapped`)."""
+    """Return the tasks of the suite `unwrapped` or `agentgym`. `seed`: index of the test variation in `unwrapped`."""
     if suite == AGENTGYM:
         kinds = [kind for kind in VARIATIONS if not kind.startswith(NOT_IN_AGENTGYM)]
         cases = [(kind, number) for kind in kinds for number in range(VARIATIONS[kind][0])]
@@ -73,7 +73,7 @@ def unwrapped_tasks(suite: str, seed: int) -> list[Task]:
             family=FAMILY,
             suite=suite,
             index=index,
-            goal="",  # in the simulator's words, known after loading
+            goal="",  # the simulator gives the goal when it loads the task
             difficulty="hard",
             kind=kind,
             labels="simulator",

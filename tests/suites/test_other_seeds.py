@@ -11,7 +11,7 @@ from pddl_suite import other_suite
 
 from evalharness.envs import specs
 from evalharness.envs.base import Task
-from evalharness.envs.sciworld.open.generator import of_kind
+from evalharness.envs.sciworld.open.generator import generate_kind
 from evalharness.envs.sciworld.simulator import Simulator
 from tests.support.contracts import FAMILIES, contract
 
@@ -34,7 +34,7 @@ def _suite(family: str, seed: int, factory: pytest.TempPathFactory) -> list[Task
         ]
     simulator = Simulator()
     try:
-        return [task for kind in FEW_VARIATIONS for task in of_kind(simulator, kind, seed, 0)]
+        return [task for kind in FEW_VARIATIONS for task in generate_kind(simulator, kind, seed, 0)]
     finally:
         simulator.close()
 

@@ -1,13 +1,13 @@
-"""Generate the open suite: unpublished pairs (kind of task, variation) of the simulator with a plan of 3 to 30 turns.
+"""Generate the open suite from the simulator's variations that AgentBoard does not use.
 
-`QUOTA` has the number of tasks of each kind. The variations of a kind are tried in a random order from the suite seed.
-The simulator's own solution is shortened by replay until no single action can be omitted. A variation is accepted if
-this plan has 3 to 30 turns, and if no accepted task is the same except for names, or has the same goal and first
-observation. For suite seeds other than 0, the tasks of seed 0 count as accepted. If the goal asks to determine or
-measure something, the plan keeps the simulator's experiment, although naming the answer would be enough.
+The generator tries the variations of each kind in a random order. It shortens the simulator's own solution until it can
+leave out no single action, and checks every plan in the simulator. It accepts a variation if this plan has 3 to 30
+turns, and if no accepted task has the same shape, or the same goal and first observation. For suite seeds other than 0,
+the tasks of seed 0 count as accepted. If the goal asks to determine or measure something, the plan keeps the
+experiment, although the agent could state the answer at once.
 
-Suite seed 0 is frozen in `open_suite.jsonl`; `python -m evalharness.envs.sciworld.open.generator` rebuilds that file
-(seven minutes of CPU time).
+The tasks of suite seed 0 are stored in `open_suite.jsonl`. `python -m evalharness.envs.sciworld.open.generator` writes
+this file again (seven minutes of CPU time).
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from evalharness.envs.sciworld.open.shorten import NOISE, Needs, shorten
 from evalharness.envs.sciworld.simulator import Simulator, first_observation, start_score
 
 Answer = Callable[[Sequence[str]], str]
-"""Function that plays actions in a new world and returns the answer to the last action."""
+"""Function that plays actions from the start of a task, and returns the observation of the last action."""
 
 
 def spell_out(plan: Sequence[str], answer: Answer) -> list[str]:
-    """Rewrite every `pour A in B` (the simulator's form) to `pour A into B` (the prompt's form).
+    """Rewrite `pour A in B`, the simulator's wording, to `pour A into B`, the prompt's wording.
 
-    Names include places ("cup in art studio"), so `pour A in B in C` has two readings. The correct reading gives the
-    same answer in the world.
+    `pour A in B in C` has two readings, because a name may include a place ("cup in art studio"). Use the reading with
+    which the simulator gives the same observation.
     """
     spelled: list[str] = []
     for action in plan:
         readings = _readings(action)
         if len(readings) > 1:
-            said = answer([*spelled, action])
-            readings = [reading for reading in readings if answer([*spelled, reading]) == said]
+            observation = answer([*spelled, action])
+            readings = [reading for reading in readings if answer([*spelled, reading]) == observation]
         spelled.append(readings[0] if readings else action)
     return spelled
 
 
 def _readings(action: str) -> list[str]:
-    """Return the possible readings of `pour`, one for each `in`, the last `in` first. Keep other actions unchanged."""
+    """Return the readings of a `pour` action, one for each `in`, the last `in` first; for another action the action."""
     if not action.startswith("pour ") or " into " in action:
         return [action]
     places = [match.start() for match in re.finditer(" in ", action)]
@@ -56,11 +56,12 @@ def _readings(action: str) -> list[str]:
 
 
 HARD_BITS = 67.0
-"""A task is hard from this many bits of search (`evalharness.envs.difficulty`): 58 tasks, and 56 published tasks."""
+"""A task is hard if `search_bits` of its plan is at least this value. This gives 58 hard tasks; AgentBoard has 56."""
 
 
 def shape(task: Task) -> str:
-    """Return an open task without names: the colours of boxes and the letters of unknown substances and planes."""
+    """Return kind, goal and plan of a task, with the colours of boxes and the letters of unknown substances, materials
+    and planes replaced by numbers. Two tasks of one shape differ only in such names."""
     numbers: dict[str, str] = {}
     renamed = _NAME.sub(
         lambda match: numbers.setdefault(match[0].lower(), f"<{len(numbers)}>"),
@@ -70,8 +71,7 @@ def shape(task: Task) -> str:
 
 
 _FIND_OUT = re.compile("Your task is to (determine|measure) ")
-"""Goals that ask for the result of an experiment. The shortest plan only states it; the kept plan does the experiment.
-"""
+"""Goals that ask for the result of an experiment. A shortest plan would state the result without the experiment."""
 
 _NAME = re.compile(
     r"\b(?:red|green|blue|orange|purple|yellow)(?= box)|(?<=substance )\w\b|(?<=material )\w\b|"
@@ -84,18 +84,18 @@ FROZEN = Path(__file__).with_name("open_suite.jsonl")
 
 
 def generate(suite_seed: int, kinds: Collection[str] = tuple(QUOTA)) -> Iterator[Task]:
-    """Yield the suite's tasks of these kinds, numbered as in the whole suite. All kinds take minutes."""
+    """Yield the tasks of these kinds, with their numbers in the whole suite. All kinds together take minutes."""
     simulator, first = Simulator(), 0
     try:
         for kind, quota in QUOTA.items():
             if kind in kinds:
-                yield from of_kind(simulator, kind, suite_seed, first)
+                yield from generate_kind(simulator, kind, suite_seed, first)
             first += quota
     finally:
         simulator.close()
 
 
-def of_kind(simulator: Simulator, kind: str, suite_seed: int, first: int) -> Iterator[Task]:
+def generate_kind(simulator: Simulator, kind: str, suite_seed: int, first: int) -> Iterator[Task]:
     """Yield the tasks of one kind, numbered from `first`."""
     frozen = () if suite_seed == FROZEN_SEED else frozen_tasks(FROZEN)
     before = [task for task in frozen if task.kind == kind]
@@ -123,8 +123,8 @@ def of_kind(simulator: Simulator, kind: str, suite_seed: int, first: int) -> Ite
     raise SuiteExhaustedError("ScienceWorld", suite_seed, f"{count} of {QUOTA[kind]} tasks of {kind} fit")
 
 
-def _bare(kind: str, variation: int, index: int = 0) -> Task:
-    """Return the part of a task that the simulator needs to load it."""
+def _loadable_task(kind: str, variation: int, index: int = 0) -> Task:
+    """Return a task without goal and plan, with which the simulator can load the variation."""
     return Task(
         id=f"{FAMILY}/open/{index:03d}",
         family=FAMILY,
@@ -140,13 +140,13 @@ def _bare(kind: str, variation: int, index: int = 0) -> Task:
 
 def _start_text(simulator: Simulator, kind: str, variation: int) -> str:
     """Return the goal and the first observation."""
-    simulator.begin(_bare(kind, variation))
+    simulator.begin(_loadable_task(kind, variation))
     return f"{simulator.task_description()}\n{first_observation(simulator)}"
 
 
 def _accept(simulator: Simulator, kind: str, variation: int, index: int) -> Task | None:
     """Return the task of a variation; None if it does not fit the suite."""
-    bare = _bare(kind, variation, index)
+    bare = _loadable_task(kind, variation, index)
 
     def needs(actions: Sequence[str]) -> int | None:
         return play(simulator, bare, actions).success
@@ -155,7 +155,7 @@ def _accept(simulator: Simulator, kind: str, variation: int, index: int) -> Task
     goal = simulator.task_description()
     plan = _without_noise(gold, needs)
     if plan is None:
-        return None  # the simulator's own solution does not get the full score
+        return None  # the simulator's own solution does not solve the task
     shortest = shorten(plan, needs)
     if not _FIND_OUT.match(goal):
         plan = shortest
@@ -173,7 +173,7 @@ def _accept(simulator: Simulator, kind: str, variation: int, index: int) -> Task
 
 
 def _without_noise(gold: Sequence[str], needs: Needs) -> list[str] | None:
-    """Return the gold path up to success, without unnecessary actions that only look; None if it never succeeds."""
+    """Return the simulator's solution up to its success, if possible without `NOISE`; None if it never succeeds."""
     for candidate in ([action for action in gold if not NOISE.fullmatch(action)], gold):
         if (length := needs(candidate)) is not None:
             return list(candidate[:length])
@@ -181,7 +181,7 @@ def _without_noise(gold: Sequence[str], needs: Needs) -> list[str] | None:
 
 
 def _answer(simulator: Simulator, task: Task, actions: Sequence[str]) -> str:
-    """Return the simulator's answer to the last of `actions`, from the start of `task`."""
+    """Play `actions` from the start of `task`, and return the last observation."""
     simulator.begin(task)
     return [simulator.step(action) for action in actions][-1]
 

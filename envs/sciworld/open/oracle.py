@@ -1,5 +1,7 @@
-"""Find plans that solve a task: stored plans, or the simulator's gold path, adapted to the labels. Every plan is proven
-by replay; for an open task this happens when its suite is built."""
+"""Find plans that solve a task: stored plans, or the simulator's own solution (gold path), adapted to the labels.
+
+Every plan is played to prove it; for an open task this happened when its suite was built.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,13 @@ class PlayResult(NamedTuple):
     """Number of actions up to an event; None if the event did not happen."""
 
     success: int | None
-    """Actions until the task is solved by its suite's rule."""
+    """Number of actions until the task is solved by the rule of its suite."""
     solved: int | None
-    """Actions until the task is solved by the simulator's own verdict."""
+    """Number of actions until the simulator itself says that the task is solved."""
 
 
 def play(simulator: Simulator, task: Task, actions: Sequence[str]) -> PlayResult:
-    """Carry out `actions` from the start of `task` until the task is solved."""
+    """Play `actions` from the start of `task`, and stop when the task is solved."""
     simulator.begin(task)
     labels = LabelProgress(task.subgoals)
     solved = None
@@ -46,8 +48,8 @@ def play(simulator: Simulator, task: Task, actions: Sequence[str]) -> PlayResult
 
 
 def plan(simulator: Simulator, task: Task) -> list[str]:
-    """Return a plan that ends with the solution of `task`; [] if none is known. This changes the simulator's state."""
-    if "plan" in task.payload:  # a task of an open suite: its plan was proven when the suite was built
+    """Return a plan whose last action solves `task`; [] if no plan is known. This changes the simulator's state."""
+    if "plan" in task.payload:  # an open task, whose plan was proven when its suite was built
         return list(task.payload["plan"])
     for candidate in _candidates(simulator, task):
         length = play(simulator, task, candidate).success
@@ -66,7 +68,7 @@ def _candidates(simulator: Simulator, task: Task) -> Iterator[Sequence[str]]:
 
 
 def gold_plans(simulator: Simulator, task: Task) -> Iterator[Sequence[str]]:
-    """Yield the simulator's own solution: first unchanged, then adapted to the labels."""
+    """Yield the simulator's own solution, and then this solution adapted to the labels."""
     gold = gold_path(simulator, task)
     yield gold
     if task.subgoals:
@@ -74,7 +76,6 @@ def gold_plans(simulator: Simulator, task: Task) -> Iterator[Sequence[str]]:
 
 
 def gold_path(simulator: Simulator, task: Task) -> list[str]:
-    """Return the simulator's own solution."""
     simulator.begin(task, gold=True)
     return simulator.gold_path()
 
@@ -85,16 +86,16 @@ def plan_key(task: Task) -> str:
 
 @cache
 def kept_plans() -> Mapping[str, Sequence[str]]:
-    """Return our own plans by task and variation; `benchmarks/sciworld_plans.py` makes them."""
+    """Return `plan_key` -> plan for published tasks. `benchmarks/sciworld_plans.py` wrote these plans."""
     text = files("evalharness.envs.sciworld.open").joinpath("plans.json").read_text(encoding="utf-8")
     plans: dict[str, list[str]] = json.loads(text)
     return plans
 
 
 def fit_to_labels(gold: Sequence[str], subgoals: Sequence[str]) -> list[str]:
-    """Replace things and places in the gold path by those of the labels, if they differ.
+    """Adapt the simulator's solution to the labels: replace its things and containers by those that the labels name.
 
-    A label names one animal, container or box, but the simulator accepts any. Try the last action for each subgoal.
+    This is needed because a label requires a certain animal, container or box, but the simulator accepts others, too.
     """
     wanted = [action for action in map(_action_for, subgoals) if action is not None]
     fitted = list(gold)
@@ -113,7 +114,7 @@ def fit_to_labels(gold: Sequence[str], subgoals: Sequence[str]) -> list[str]:
 
 
 def _containers(gold: Sequence[str], wanted: Sequence[str]) -> dict[str, str]:
-    """Map each container of the gold path to the label's container for the same object."""
+    """Map each container in the simulator's solution to the container that the labels name for the same object."""
     moves = re.compile(r"move (.+?)(?: in inventory)? to (.+)")
     ours, theirs = (
         {match[1]: match[2] for action in actions if (match := moves.fullmatch(action))}
@@ -125,7 +126,7 @@ def _containers(gold: Sequence[str], wanted: Sequence[str]) -> dict[str, str]:
 
 
 def _action_for(subgoal: str) -> str | None:
-    """Return the action whose answer is the sentence of a label; None if it is not clear."""
+    """Return the action that the simulator answers with the label's sentence; None if we know no such action."""
     text = subgoal.rstrip(".")
     for pattern, action in (
         (r"You focus on the (.+?)( egg)?", r"focus on \1"),

@@ -1,4 +1,4 @@
-"""Shorten a plan: omit actions and play it again. The world is a function argument."""
+"""Shorten a plan: leave out actions, and play the rest to check that it still reaches the goal."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import re
 from collections.abc import Callable, Sequence
 
 Needs = Callable[[Sequence[str]], int | None]
-"""Function that plays actions in a new world and returns the number of actions until the goal was reached; None if it
-was not reached."""
+"""Function that plays actions from the start, and returns after how many of them the goal is reached; None: never."""
 
 NOISE = re.compile(r"open .*door.*|look around|inventory|task|(look at|look in|examine) .*")
-"""Actions that are frequent in the simulator's own plans, but nearly always unnecessary."""
+"""Actions that are frequent in the simulator's own solutions, but are nearly always unnecessary."""
 
 _WAITS = re.compile(r"wait1?")
-# In the simulator's own plans most of these only look, or open doors that are already open.
+# Actions that are tried first, because they are often unnecessary in the simulator's own solutions.
 _SUSPECTS = (
     re.compile(r"open .*door.*"),
     re.compile(r"look around|inventory|task"),
@@ -25,11 +24,11 @@ _SUSPECTS = (
 
 
 _MOST_REPLAYS = 400
-"""Maximum number of replays of one plan."""
+"""Maximum number of times that `shorten` plays variants of a plan."""
 
 
 def shorten(plan: Sequence[str], needs: Needs) -> list[str]:
-    """Omit actions until no single action can be omitted, or until `_MOST_REPLAYS` replays were made.
+    """Leave out actions until every single action is necessary, or until `_MOST_REPLAYS` variants were played.
 
     Raise ValueError if `plan` itself does not reach the goal.
     """
@@ -67,7 +66,7 @@ def shorten(plan: Sequence[str], needs: Needs) -> list[str]:
 
 
 def _longer_waits(plan: list[str], attempt: Callable[[list[str]], list[str] | None]) -> list[str]:
-    """Replace several actions that watch or wait for one tick by one `wait`, which waits for ten ticks."""
+    """Replace sequences of actions that only look or wait by one `wait`, which takes ten time steps instead of one."""
     idle = re.compile(r"wait1|look around|(look at|look in|examine|use thermometer) .*")
     best, start = plan, 0
     while start < len(best):

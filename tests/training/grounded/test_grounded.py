@@ -45,12 +45,12 @@ FAMILIES = ("alfworld", "babyai", "jericho", "pddl", "sciworld")
 def some_tasks(spec: EnvSpec) -> Iterator[Task]:
     """A few tasks of the suite of `SEED`, without making all of it."""
     if spec.family == "sciworld":
-        from evalharness.envs.sciworld.open.generator import of_kind
+        from evalharness.envs.sciworld.open.generator import generate_kind
         from evalharness.envs.sciworld.simulator import Simulator
 
         simulator = Simulator()
         try:
-            yield from islice(of_kind(simulator, "find-non-living-thing", SEED, 0), 3)
+            yield from islice(generate_kind(simulator, "find-non-living-thing", SEED, 0), 3)
         finally:
             simulator.close()
         return

@@ -14,7 +14,7 @@ from evalharness.envs.base import InvalidTaskError
 from evalharness.envs.sciworld import SPEC
 from evalharness.envs.sciworld.adapter import ScienceWorldEnv
 from evalharness.envs.sciworld.kinds import EXAMPLE, PUBLISHED, QUOTA
-from evalharness.envs.sciworld.open.generator import of_kind, shape, spell_out
+from evalharness.envs.sciworld.open.generator import generate_kind, shape, spell_out
 from evalharness.envs.sciworld.open.oracle import play
 from evalharness.envs.sciworld.progress import score_progress
 from evalharness.envs.sciworld.simulator import Simulator
@@ -165,8 +165,8 @@ def test_generating_again_gives_the_frozen_tasks_and_another_seed_others() -> No
     try:
         for kind in ("find-non-living-thing", "chemistry-mix-paint-secondary-color"):
             frozen = [task for task in TASKS if task.kind == kind]
-            assert list(of_kind(simulator, kind, 0, frozen[0].index)) == frozen
-        other = next(of_kind(simulator, "find-non-living-thing", 1, 0))
+            assert list(generate_kind(simulator, kind, 0, frozen[0].index)) == frozen
+        other = next(generate_kind(simulator, "find-non-living-thing", 1, 0))
         assert 3 <= len(other.payload["plan"]) <= 30
         assert other.payload["variation"] not in PUBLISHED["find-non-living-thing"]
     finally:
