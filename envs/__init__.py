@@ -10,6 +10,7 @@ from contextlib import suppress
 from functools import cache
 from importlib.metadata import entry_points
 
+from evalharness.base.errors import UserError
 from evalharness.envs.base import EnvSpec
 from evalharness.envs.registration import once_imported, register
 
@@ -24,9 +25,14 @@ def specs() -> dict[str, EnvSpec]:
     _loading = True
     try:
         for point in entry_points(group="evalharness.environments"):
-            spec = point.load()
+            try:
+                spec = point.load()
+            except Exception as error:
+                raise UserError(
+                    f"the environment {point.name} ({point.value}) cannot be imported: {error!r}"
+                ) from error
             if not isinstance(spec, EnvSpec):
-                raise TypeError(f"entry point {point.value!r} is not an EnvSpec")
+                raise UserError(f"the environment {point.name} ({point.value}) is not an EnvSpec")
             by_family[spec.family] = spec
     finally:
         _loading = False

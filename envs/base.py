@@ -85,7 +85,7 @@ GENERAL: Mapping[str, Perturbation] = {
     ),
     "no-rules": Perturbation("the emphasised format rules are left out", drop_format_rules=True),
 }
-"""Perturbations that apply to every environment."""
+"""Perturbations that fit every environment; an environment adds them to its own (`Wording.perturbations`)."""
 
 
 @dataclass(frozen=True)

@@ -59,5 +59,7 @@ def close_to(word: str, known: list[str], cutoff: float = 0.6) -> str | None:
 
 def nearest(word: str, known: list[str]) -> str:
     """Return `; did you mean X?` if a known word is close, otherwise the list of known words."""
+    if not known:
+        return ""
     close = close_to(word, known, cutoff=0.5)
     return f"; did you mean {close!r}?" if close is not None else f"; there are: {', '.join(known)}"

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from evalharness.runs.study import Runs
 
 HELP = "compare the best of N samples with greedy decoding"
-_GREEDY, _SAMPLES = "greedy", "samples"
 
 
 _USUAL = "--model --tasks --suite --samples --greedy --limit --draw --max-tokens --output --dry-run"
@@ -50,13 +49,13 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.results.scored_run import load_scored_run
     from evalharness.runs.resume import prepare_or_stored
     from evalharness.runs.study import study_folder
-    from evalharness.runs.study_file import BEST_OF_N
+    from evalharness.runs.study_file import BEST_OF_N, GREEDY, SAMPLES
 
     runs = _runs(args)
-    folder = study_folder(runs[_SAMPLES], BEST_OF_N)
+    folder = study_folder(runs[SAMPLES], BEST_OF_N)
     if args.greedy:  # check that the greedy run is comparable before playing samples for hours
-        greedy, samples, installed = load_scored_run(args.greedy), runs[_SAMPLES], specs()
-        config = samples.with_options(output=folder / _SAMPLES)
+        greedy, samples, installed = load_scored_run(args.greedy), runs[SAMPLES], specs()
+        config = samples.with_options(output=folder / SAMPLES)
         model = prepare_or_stored(config, installed, lambda text: None).identity
         prompts = {
             family: load_prompt(installed[family], samples.agent.prompts, samples.adaptation).sha256
@@ -64,12 +63,13 @@ def run(args: argparse.Namespace) -> int:
             if family in installed
         }
         require_greedy(greedy, samples.identity(), model, prompts)
-    elsewhere = {_GREEDY: args.greedy.absolute()} if args.greedy else None
+    elsewhere = {GREEDY: args.greedy.absolute()} if args.greedy else None
     return run_study(BEST_OF_N, folder, runs, args, elsewhere=elsewhere)
 
 
 def _runs(args: argparse.Namespace) -> Runs:
     from evalharness.cli.options import config_of
+    from evalharness.runs.study_file import GREEDY, SAMPLES
 
     config = config_of(args, usual={"samples": 10, "temperature": 1.0})
     if config.selection.samples < 2:
@@ -79,4 +79,4 @@ def _runs(args: argparse.Namespace) -> Runs:
             "--temperature 0 makes all samples equal; leave it out, or give a temperature above 0"
         )
     greedy = config.with_options(temperature=0.0, top_p=1.0, samples=1)
-    return {_SAMPLES: config} if args.greedy else {_GREEDY: greedy, _SAMPLES: config}
+    return {SAMPLES: config} if args.greedy else {GREEDY: greedy, SAMPLES: config}

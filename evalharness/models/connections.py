@@ -6,13 +6,10 @@ from typing import Any
 
 from evalharness.config import AgentConfig, PolicyConfig
 from evalharness.models.base import RequestForm
-from evalharness.models.endpoint import TURN_FORM, ChatEndpoint
+from evalharness.models.endpoint import CONNECTIONS, TURN_FORM, ChatEndpoint
 from evalharness.models.opened import Reports
 from evalharness.models.sampling import Sampling
 from evalharness.models.served import ServedModel
-
-_CONNECTIONS = 1024
-"""Maximum number of connections of one client: above any useful concurrency."""
 
 
 def sampling_from(config: PolicyConfig) -> Sampling:
@@ -40,7 +37,7 @@ def make_client(
         name,
         sampling=sampling,
         api_key=key,
-        connections=config.concurrency or _CONNECTIONS,
+        connections=config.concurrency or CONNECTIONS,
         timeout=config.timeout,
         # If another server can answer, it is less useful to wait for this one.
         tries=6 if len(config.endpoints) < 2 else 3,

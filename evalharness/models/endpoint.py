@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 TURN_FORM = RequestForm(stop=STOP_SEQUENCES)
 """The form of a request for a turn."""
+CONNECTIONS = 1024
+"""Maximum number of connections of one client: above any useful concurrency."""
 _CHAT = "/chat/completions"
 START_WAIT = 60.0
 """Seconds for which a server may be too busy for the very first request, before any episode is played."""
@@ -105,7 +107,7 @@ class ChatEndpoint:
         *,
         sampling: Sampling,
         api_key: str | None = None,
-        connections: int = 512,
+        connections: int = CONNECTIONS,
         timeout: float = 600.0,
         tries: int = 6,
         expected: ServedModel | None = None,

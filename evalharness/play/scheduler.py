@@ -73,10 +73,8 @@ class Scheduler:
     """Cores of all machines that workers run on."""
     policy_alive: Callable[[], str | None] = lambda: None
     """Return why the policy can never answer again, or None."""
-    halted: Callable[[], str | None] = lambda: None
-    """Return why no further episode may begin, or None; episodes in flight are played to their end."""
-    over: Callable[[], str | None] = lambda: None
-    """Return why the episodes in flight must stop, too, or None; called every two seconds."""
+    stop_reason: Callable[[], str | None] = lambda: None
+    """Return why no further episode may begin and the episodes in flight must stop; None if the run goes on."""
     _queues: dict[str, _Queue] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -99,7 +97,7 @@ class Scheduler:
                     while (family := self._next_family()) is not None:
                         self._start(family, group)
                     in_flight = any(queue.in_flight for queue in self._queues.values())
-                    if not in_flight and (reason := self.halted()) is not None:
+                    if not in_flight and (reason := self.stop_reason()) is not None:
                         raise AbortedError(reason)
                     await self.slots.change()
                 watcher.cancel()
@@ -108,7 +106,7 @@ class Scheduler:
 
     def _next_family(self) -> str | None:
         """Return the family whose next episode starts now; None if no slot is free or no episode is left."""
-        if not self.slots.has_room or self.halted() is not None:
+        if not self.slots.has_room or self.stop_reason() is not None:
             return None
         waiting = {family: queue for family, queue in self._queues.items() if queue.jobs}
         ready = [f for f, queue in waiting.items() if queue.in_flight < self.pools[f].capacity]
@@ -171,7 +169,7 @@ class Scheduler:
         with contextlib.suppress(asyncio.CancelledError):
             while True:
                 await asyncio.sleep(_LOOK_EVERY)
-                if (reason := self.over()) is not None:
+                if (reason := self.stop_reason()) is not None:
                     raise AbortedError(reason)
                 at_work = {family: pool.look() for family, pool in self.pools.items()}
                 used = sum(share * len(self.pools[family].workers) for family, share in at_work.items())

@@ -119,8 +119,7 @@ class RunSession:
             attempts=work.limits.attempts,
             cores=self.cores,
             policy_alive=opened.failure,
-            halted=work.clock.stop_reason,
-            over=work.clock.stop_reason,
+            stop_reason=work.clock.stop_reason,
         )
         progress.started, allowed_before = time.monotonic(), self.slots.allowed_slot_s()
         progress.turns_left = {job.key: job.expected_turns for job in work.jobs}

@@ -433,6 +433,12 @@ class Summary(Timing, RunScores):
         return all(row.episodes == row.episodes_selected for row in self.families.values())
 
     @property
+    def simulator_always_halts(self) -> bool:
+        """Whether the simulator halted in each of several episodes: the environment is broken, not the model."""
+        episodes = sum(row.episodes for row in self.families.values())
+        return 1 < episodes == self.simulator_halted_episodes
+
+    @property
     def agent_always_exits(self) -> bool:
         """Whether the process of `--agent-command` ended early in every episode."""
         exited = self.outside.stopped.get("exited", 0) if self.outside else 0

@@ -106,9 +106,10 @@ class RunOutcome:
 
     @property
     def exit_status(self) -> int:
-        """Return 0; 3 if infrastructure failures left episodes unplayed, or the agent's process ended in each one."""
-        whole = self.summary.is_complete and not self.summary.agent_always_exits
-        return 0 if self.stopped is None and whole else 3
+        """Return 0; 3 if episodes are left, or if the agent's process or the simulator failed in every episode."""
+        summary = self.summary
+        broken = summary.agent_always_exits or summary.simulator_always_halts
+        return 0 if self.stopped is None and summary.is_complete and not broken else 3
 
 
 def evaluate(

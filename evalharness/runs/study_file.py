@@ -16,6 +16,8 @@ from evalharness.results.curves import UNPERTURBED
 SCHEMA = 1
 BEST_OF_N = "bon"
 """Kind of a study with one greedy run and one of several samples."""
+GREEDY, SAMPLES = "greedy", "samples"
+"""Names of these two runs."""
 CHECKPOINTS = "checkpoints"
 """Kind of a study with a run for each checkpoint of a training."""
 SELECT = ".select"

@@ -20,9 +20,8 @@ from evalharness.results.report.sweep import print_sweep
 from evalharness.results.scored_run import ScoredRun, load_scored_run
 from evalharness.results.sweep import UNPERTURBED, Sweep, sweep_of
 from evalharness.runs.checkpoints import axis_and_number
-from evalharness.runs.study_file import BEST_OF_N, CHECKPOINTS, SELECT, read_study
+from evalharness.runs.study_file import BEST_OF_N, CHECKPOINTS, GREEDY, SAMPLES, SELECT, read_study
 
-GREEDY, SAMPLES = "greedy", "samples"
 Runs = Mapping[str, ScoredRun]
 
 

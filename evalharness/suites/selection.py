@@ -104,8 +104,9 @@ def family_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int
         )
     try:
         if suite == "open":
-            return load_open(spec, suite_seed, _LOG.info)
-        return spec.suites.load_tasks(suite, data, suite_seed)
+            tasks = load_open(spec, suite_seed, _LOG.info)
+        else:
+            tasks = spec.suites.load_tasks(suite, data, suite_seed)
     except MissingDataError as error:
         raise UserError(str(error)) from None
     except PermissionError as error:
@@ -118,6 +119,10 @@ def family_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int
             f"{spec.title}: the data in {data} is not as it was imported ({type(error).__name__}: {error}); see: "
             "evalharness data verify"
         ) from error
+    for task in tasks:
+        if task.family != spec.family or not task.id.startswith(f"{spec.family}/{suite}/"):
+            raise UserError(f"{spec.title}: the task id {task.id!r} must be {spec.family}/{suite}/INDEX")
+    return tasks
 
 
 class NotMadeError(UserError):

@@ -6,14 +6,18 @@ import ast
 import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import EntryPoint, PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
 
+from evalharness import envs
+from evalharness.base.errors import UserError
 from evalharness.config import RunConfig
 from evalharness.envs import specs
+from evalharness.envs.base import TaskSuites
 from evalharness.records.make_manifest import make_manifest
+from evalharness.suites.selection import family_tasks
 
 ROOT = Path(__file__).parents[2]
 HERE = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -84,3 +88,18 @@ def test_a_help_action_has_to_be_an_action() -> None:
     spec = specs()["alfworld"]
     with pytest.raises(ValueError, match="help_action 'help'"):
         replace(spec, actions=replace(spec.actions, help_action="help"))
+
+
+def test_an_environment_that_cannot_be_imported_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = EntryPoint("sokoban", "no_such_package:SPEC", "evalharness.environments")
+    monkeypatch.setattr(envs, "entry_points", lambda group: [broken])
+    with pytest.raises(UserError, match=r"sokoban .*no_such_package"):
+        envs.specs.__wrapped__()
+
+
+def test_a_task_id_must_name_its_family_and_suite() -> None:
+    spec = specs()["babyai"]
+    (task,) = spec.suites.load_tasks("open", None, 0)[:1]
+    wrong = replace(spec, suites=TaskSuites({"agentboard": 1}, lambda *which: [replace(task, id="baby-0")]))
+    with pytest.raises(UserError, match="'baby-0' must be babyai/agentboard/INDEX"):
+        family_tasks(wrong, "agentboard", None, 0)

@@ -150,6 +150,19 @@ async def test_an_action_that_ends_every_simulator_ends_its_episode_once_with_it
     assert checked.returncode == 0, checked.stdout
 
 
+async def test_a_simulator_that_fails_in_every_episode_is_named_as_broken(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    async with ChatServer(answer=lambda request: "Action: fault always raise").running() as server:
+        done = await asyncio.to_thread(
+            run_compass, environment, tmp_path / "run", "--model", server.url, "--model-name", "toy",
+            "--tasks", "compass:1-2",
+        )  # fmt: skip
+    assert done.returncode == 3
+    assert "workers.log" in done.stdout
+    assert "RuntimeError: the needle fell off" in (tmp_path / "run" / "workers.log").read_text()
+
+
 async def test_a_dead_server_ends_the_run_and_the_same_command_continues(
     environment: dict[str, str], tmp_path: Path
 ) -> None:

@@ -19,9 +19,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-from evalharness.base.errors import EvalharnessError, InfrastructureError
+from evalharness.base.errors import EvalharnessError, InfrastructureError, UserError
 from evalharness.envs import specs
-from evalharness.envs.base import Task, TextEnv
+from evalharness.envs.base import Info, Task, TextEnv
 
 _PR_SET_PDEATHSIG = 1
 
@@ -43,26 +43,26 @@ class NotMadeError(Exception):
     """The simulator's own libraries or programs do not start on this machine."""
 
 
-class _Slots:
+class Environments:
     """The environments of this process; each is made at its first use and reused in later episodes."""
 
     def __init__(self, family: str, data: Path | None, engine: str) -> None:
         spec = specs()[family]
         self.spec = spec.on_stock_engine() if engine == "stock" else spec
         self.data = data
-        self.environments: dict[int, TextEnv] = {}
+        self.by_slot: dict[int, TextEnv] = {}
 
     def call(self, slot: int, op: str, request: dict[str, Any]) -> Any:
-        if slot not in self.environments:
-            self.environments[slot] = self._make()
-        environment = self.environments[slot]
+        if slot not in self.by_slot:
+            self.by_slot[slot] = self._make()
+        environment = self.by_slot[slot]
         match op:
             case "reset":
                 observation, info = environment.reset(options={"task": Task.from_json(request["task"])})
-                return [environment.goal, observation, info]
+                return [environment.goal, observation, self._check(info)]
             case "step":
                 observation, _, terminated, _, info = environment.step(request["action"])
-                return [observation, terminated, info]
+                return [observation, terminated, self._check(info)]
             case "valid_actions" | "warm" | "oracle" | "reference_plans":
                 return getattr(environment, op)()
             case _:
@@ -77,12 +77,22 @@ class _Slots:
             traceback.print_exc()
             raise NotMadeError(f"{type(error).__name__}: {error}") from error
 
+    def _check(self, info: dict[str, Any]) -> dict[str, Any]:
+        if missing := Info.__required_keys__ - info.keys():
+            keys = ", ".join(sorted(missing))
+            raise UserError(
+                f"the environment {self.spec.family} returns an info without {keys}; use TextEnv.info"
+            )
+        return info
+
     def close(self) -> None:
-        for environment in self.environments.values():
+        for environment in self.by_slot.values():
             environment.close()
 
 
-def carry_out(call: Callable[[int, str, dict[str, Any]], Any], request: dict[str, Any]) -> dict[str, Any]:
+def answer_request(
+    call: Callable[[int, str, dict[str, Any]], Any], request: dict[str, Any]
+) -> dict[str, Any]:
     """Execute one request and return its answer: the result and its seconds, or the error.
 
     `for_user`: the simulator did not fail, but a person must fix something; another try would not help.
@@ -92,6 +102,8 @@ def carry_out(call: Callable[[int, str, dict[str, Any]], Any], request: dict[str
     try:
         result = call(request["slot"], request["op"], request)
     except Exception as error:
+        if not isinstance(error, EvalharnessError | NotMadeError):
+            traceback.print_exc()
         return {
             "id": request["id"],
             "error": str(error) or type(error).__name__,
@@ -108,15 +120,15 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends this process
     protocol = private_stdout()
     family, data, engine = sys.argv[1:4]
-    slots = _Slots(family, Path(data) if data else None, engine)
+    environments = Environments(family, Path(data) if data else None, engine)
     protocol.write('{"ready": true}\n')
     protocol.flush()
     for line in sys.stdin:
         request = json.loads(line)
-        answer = carry_out(slots.call, request)
+        answer = answer_request(environments.call, request)
         protocol.write(json.dumps(answer) + "\n")
         protocol.flush()
-    slots.close()
+    environments.close()
     return 0
 
 

@@ -88,6 +88,10 @@ def notes(summary: Summary, titles: Mapping[str, str]) -> list[str]:
         )
     if halted := summary.simulator_halted_episodes:
         lines.append(halted_line(halted))
+    if summary.simulator_always_halts:
+        lines.append(
+            f"no episode ended otherwise: repair the environment; {summary.run}/workers.log has its errors"
+        )
     if ours := [titles.get(f, f) for f, who in summary.labels.items() if "ours" in who.split(",")]:
         lines.append(f"labels: ours for {', '.join(ours)}")
     if changed := changed_families(summary.labels, titles):
