@@ -265,7 +265,7 @@ class EnvSpec:
     """The description of an environment, registered as an entry point of the group `evalharness.environments`."""
 
     family: str
-    """Short lower-case name; it is also the name of the prompt file `prompts/<family>.yaml`."""
+    """Short lower-case name; the environments of this repository have the prompt file `prompts/<family>.yaml`."""
     title: str
     """Title for people, for example `BabyAI`."""
     gym_id: str
@@ -276,7 +276,7 @@ class EnvSpec:
     actions: Actions
     worker: WorkerNeeds = field(default_factory=WorkerNeeds)
     held_out: bool = False
-    """Whether the family counts in the held-out score."""
+    """Whether the family counts in the held-out score; only for families of `--tasks all`."""
     short_title: str = ""
     """At most four characters for narrow columns; by default the first four of the title."""
     packages: tuple[str, ...] = ()
@@ -312,6 +312,8 @@ class EnvSpec:
         help_action = self.actions.help_action
         if help_action is not None and help_action not in self.actions.templates:
             raise ValueError(f"{self.family}: help_action {help_action!r} is none of its actions")
+        if self.held_out and not self.own.in_all:
+            raise ValueError(f"{self.family}: held_out is only for the families of --tasks all")
         if not self.short_title:
             object.__setattr__(self, "short_title", self.title[:4])
 

@@ -1,10 +1,11 @@
-"""How a run continues. All decisions stand here:
+"""Decide how a run continues, in this order (`runs.evaluation.evaluate` calls the functions):
 
 * The options name the folder, so the same command finds its run (`RunConfig.folder`).
-* A folder is continued if it holds a run of the same identity (`records.identity.changes`). More samples may join,
-  and more tasks (`identity_of_fewer_tasks`).
-* An endpoint that named its model when the run began must still name it (`require_named_model`).
 * If no server answers, a run without episodes left shows its scores (`prepare_or_stored`).
+* An endpoint that named its model when the run began must still name it (`require_named_model`).
+* A folder of other files, or of a run that is being played, is refused (`RunStore.__enter__`).
+* A run is continued if its identity is the same, and refused otherwise (`RunStore.resume`). More samples may join, and
+  more tasks (`identity_of_fewer_tasks`).
 * Finished episodes are kept whatever they scored; every other episode is played (`jobs_left`).
 * A finished run answers `--repeat-check` once (`check_left`).
 """

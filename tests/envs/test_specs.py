@@ -15,7 +15,7 @@ from evalharness import envs
 from evalharness.base.errors import UserError
 from evalharness.config import RunConfig
 from evalharness.envs import specs
-from evalharness.envs.base import TaskSuites
+from evalharness.envs.base import OwnBenchmark, TaskSuites
 from evalharness.records.make_manifest import make_manifest
 from evalharness.suites.selection import family_tasks
 
@@ -103,3 +103,8 @@ def test_a_task_id_must_name_its_family_and_suite() -> None:
     wrong = replace(spec, suites=TaskSuites({"agentboard": 1}, lambda *which: [replace(task, id="baby-0")]))
     with pytest.raises(UserError, match="'baby-0' must be babyai/agentboard/INDEX"):
         family_tasks(wrong, "agentboard", None, 0)
+
+
+def test_another_package_cannot_change_the_held_out_score() -> None:
+    with pytest.raises(ValueError, match="held_out"):
+        replace(specs()["babyai"], family="sokoban", own=OwnBenchmark())

@@ -27,7 +27,6 @@ SPEC = EnvSpec(
     family="ring",
     title="Ring",
     gym_id="benchmark/Ring-v0",
-    held_out=True,
     make=make,
     suites=TaskSuites({"open": TASKS}, load_tasks),
     actions=Actions({"go": "go {direction}"}),
