@@ -1,8 +1,8 @@
 """The interface of an agent, which turns a task and observations into messages, and a reply into an action.
 
 At each turn the loop gets messages from the agent, sends them to the model, gives the reply to the agent, executes the
-action, and gives the observation to the agent. An agent does no I/O and uses no random numbers. So with the recorded
-replies and observations it returns the same messages again; `verify`, the report and the exports depend on this.
+action, and gives the observation to the agent. An agent does no I/O and uses no random numbers. So it returns the
+same messages again for the recorded replies and observations; `verify`, the report and the exports depend on this.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from evalharness.protocol.react import ParsedReply
 from evalharness.protocol.tools import ToolCall
 
 ACT = "act"
-"""Purpose of the request whose reply is the turn's action."""
+"""Purpose of the request whose reply contains the turn's action."""
 
 
 class ContextFullError(Exception):
@@ -28,7 +28,7 @@ class ContextFullError(Exception):
 
 @dataclass(frozen=True)
 class EpisodeStart:
-    """The information that an agent gets before its first turn; the run's perturbation applies to all texts."""
+    """What an agent gets before its first turn. The texts already contain the wording of the run's perturbation."""
 
     task_id: str
     family: str
@@ -37,11 +37,11 @@ class EpisodeStart:
     observation: str
     max_turns: int
     prompt: PromptFile
-    """Prompt of this kind of task."""
+    """The prompt for this kind of task."""
     actions: ActionSurface
-    """Wording of the actions."""
+    """The names and texts of actions under the run's perturbation."""
     valid_actions: tuple[str, ...] | None = None
-    """Valid actions, if the agent needs them (`needs_valid_actions`)."""
+    """The valid actions, if `wants_valid_actions` is true; otherwise None."""
     keep_thinking: bool = False
     """Whether a reply's reasoning stays in later messages."""
 
@@ -50,7 +50,7 @@ class EpisodeStart:
 class Request:
     messages: list[Message]
     purpose: str = ACT
-    """`act`, or the purpose of another call in the same turn, such as `think`."""
+    """`act` for the request of the action; another name, such as `think`, for an earlier request of the turn."""
     stop: tuple[str, ...] = ()
     tools: bool = False
     """Whether the request contains the tool `act(command)`."""
@@ -62,7 +62,7 @@ class Request:
 
 @dataclass(frozen=True)
 class ModelReply:
-    """The part of a reply that an agent may read, without token counts and times."""
+    """What an agent may read of a reply. It contains no token counts and no times."""
 
     text: str
     reasoning: str = ""
@@ -85,25 +85,25 @@ class Agent(ABC):
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
-    """Increase it when the same record would give different messages or actions: such runs cannot be compared."""
+    """Increase it if the same replies now give other messages or actions. Versions are not comparable."""
     Options: ClassVar[type[AgentOptions]] = AgentOptions
     needs_valid_actions: ClassVar[bool] = False
-    """Whether the agent gets the list of valid actions with every observation."""
+    """Whether the agent gets a list of valid actions with every observation. An agent's options can change this."""
     calls_tools: ClassVar[bool] = False
     """Whether the model acts by calling the tool `act(command)`; its server must parse tool calls."""
     appends: ClassVar[bool] = False
-    """Whether each request of an episode begins with the whole previous request, until the context is full."""
+    """Whether each request begins with all messages of the previous request, until the context is full."""
 
     def __init__(self, options: AgentOptions | None = None) -> None:
         self.options = options if options is not None else self.Options()
 
     def wants_valid_actions(self) -> bool:
-        """Return whether these options need the list of valid actions."""
+        """Return whether the agent, with its options, needs the list of valid actions at every turn."""
         return self.needs_valid_actions
 
     @abstractmethod
     def start(self, episode: EpisodeStart) -> None:
-        """Begin the episode."""
+        """Store the start of the episode. It is called once, before the first `request`."""
 
     @abstractmethod
     def request(self) -> Request:
@@ -111,24 +111,24 @@ class Agent(ABC):
 
     @abstractmethod
     def read(self, reply: ModelReply) -> ParsedReply | None:
-        """Read the reply to the last request. Return a parsed reply; without an action it costs the turn, and
-        `correction` gives the reason. Return None if the turn needs another request (`request`)."""
+        """Read the reply to the last request. Return the parsed reply; if it has no action, the turn is used up and the
+        model gets `correction`. Return None if the turn needs another `request`."""
 
     @abstractmethod
     def observe(self, observation: str, valid_actions: tuple[str, ...] | None = None) -> None:
-        """Receive the answer to the last reply: the environment's observation, or the correction."""
+        """Receive the environment's observation, or the correction if the last reply had no action."""
 
     @abstractmethod
     def correction(self, parsed: ParsedReply) -> str:
-        """Return the observation for a reply without an action."""
+        """Return the message that the model gets instead of an observation after a reply without an action."""
 
     def shorten(self) -> int:
-        """Drop older turns because the last request did not fit the model's context; return how many were dropped.
+        """Drop older turns, because the last request exceeded the model's context. Return the number of dropped turns.
         Raises ContextFullError if no turn can be dropped."""
         raise ContextFullError
 
     def turn_messages(self, parsed: ParsedReply, reply: ModelReply, observation: str) -> list[Message]:
-        """Return the turn as a message of the model and a message with the observation, for exports of chats."""
+        """Return the turn as two chat messages, the model's reply and the observation, for exports."""
         return [
             {"role": "assistant", "content": reply.text or "(no reply)"},
             {"role": "user", "content": f"Observation: {observation}"},

@@ -1,4 +1,4 @@
-"""Report an agent's exceptions as AgentFaultError, and check and hash its messages."""
+"""Convert an agent's exceptions to AgentFaultError; check and hash the messages of its requests."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import ParsedReply
 
 MOST_CHARACTERS = 16_000_000
-"""Maximum characters of one request, beyond the context of any model."""
+"""Maximum characters of one request. No model has a context of this length."""
 _ROLES = ("system", "user", "assistant", "tool")
 
 
 class AgentFaultError(UserError):
-    """The agent's own code failed. The run ends, and no failure is counted for the model."""
+    """The agent's own code failed. The run ends, and the failure does not count against the model."""
 
 
 class Guarded:
-    """An agent whose exceptions become AgentFaultError, except ContextFullError."""
+    """Wraps an agent. Its exceptions become AgentFaultError, but ContextFullError stays."""
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
@@ -36,7 +36,7 @@ class Guarded:
         self.size = 0
         """Number of characters of the last request."""
         self.extends = False
-        """Whether the last request begins with the whole previous request."""
+        """Whether the last request begins with all messages of the previous request."""
         self._hash = hashlib.blake2b(digest_size=8)
 
     @property
@@ -99,7 +99,7 @@ class Guarded:
         return AgentFaultError(f"agent {self.agent.name}, {self._place}: {what}")
 
     def _check(self, request: Any) -> None:
-        """Check only the messages that are new since the last request: checking all at every turn is slow."""
+        """Check the request's type and its new messages. Old messages are not checked again, because that is slow."""
         if not isinstance(request, Request):
             raise self.fault(f"request() returned {type(request).__name__}, not Request")
         messages = request.messages

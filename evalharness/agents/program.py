@@ -1,4 +1,4 @@
-"""Hash the files of an agent's program, since a changed program is a different agent.
+"""Hash the files of an agent's program: runs with different programs are runs of different agents.
 
 The files of a Python program are its file, the package that contains this file, and the modules that it imports from
 folders outside the installed packages.
@@ -30,13 +30,13 @@ class Program:
     files: dict[Path, str] = field(default_factory=dict)
     """File -> SHA-256; "" if the file cannot be read."""
     not_checked: list[str] = field(default_factory=list)
-    """Files and folders that cannot be hashed, and programs outside the command's folder."""
+    """Paths that could not be hashed, and programs named without a path, such as `python`."""
     sha256: str | None = None
-    """None if no file can be hashed."""
+    """Hash of all files; None if no file could be hashed."""
 
     @classmethod
     def of(cls, paths: Iterable[Path]) -> Program:
-        """Hash the programs that start in these files or folders."""
+        """Hash the files of the programs at `paths`. A path is a file or a folder."""
         program = cls()
         for path in paths:
             program._add(path.resolve())
@@ -44,7 +44,7 @@ class Program:
         if len(program.files) == 1:
             [program.sha256] = program.files.values()
         elif program.files:
-            # Names are relative to the common folder of all files, so a moved program keeps its hash.
+            # Use names relative to the common folder, so that a program keeps its hash if it is moved.
             top = os.path.commonpath([file.parent for file in program.files])
             lines = [f"{os.path.relpath(file, top)} {sha256}\n" for file, sha256 in program.files.items()]
             whole = "".join(sorted(lines)).encode(errors="surrogateescape")
@@ -52,7 +52,7 @@ class Program:
         return program
 
     def find_edited(self) -> list[Path]:
-        """Return the Python files whose content has changed. Other files may be data that the program writes."""
+        """Return the Python files that changed after they were hashed. The program may write its other files."""
         return [file for file, sha256 in self.files.items() if file.suffix == ".py" and _hash(file) != sha256]
 
     def _add(self, path: Path) -> None:
@@ -84,14 +84,14 @@ def _hash(file: Path) -> str:
 
 
 def hash_command(words: Sequence[str]) -> tuple[dict[str, str], Program]:
-    """Return (word -> SHA-256 of its file, folder or module, the whole program). A word is a file, a folder,
-    `OPTION=FILE`, or after `-m` a module. Empty folders are for the program's output, so they are not hashed."""
+    """Return word -> SHA-256 of the file, folder or module that it names, and the program with all files. A word can be
+    a path, `OPTION=PATH`, or a module after `-m`. An empty folder, for output, is not hashed."""
     hashes, whole = dict[str, str](), Program()
     for number, word in enumerate(words):
         is_module = number > 0 and words[number - 1] == "-m"
         path = find_module(word, [Path.cwd()]) if is_module else _path_of_word(word)
         if number == 0 and os.sep not in word:
-            whole.not_checked.append(word)  # a program on PATH
+            whole.not_checked.append(word)  # a program that the PATH finds, such as `python`
         elif path is not None:
             program = Program.of([path])
             whole.files |= program.files
@@ -114,7 +114,7 @@ def _path_of_word(word: str) -> Path | None:
 
 
 def find_module(name: str, roots: Iterable[Path]) -> Path | None:
-    """Return the file or folder of a module from the first folder in `roots` that has it."""
+    """Return the file or folder of a module, from the first folder in `roots` that contains the module."""
     for root in roots:
         path = root.joinpath(*name.split("."))
         if path.is_dir() and any(path.glob("*.py")):
@@ -125,7 +125,7 @@ def find_module(name: str, roots: Iterable[Path]) -> Path | None:
 
 
 def _package_of(path: Path) -> Path | None:
-    """Return the outermost package that contains a file or folder; otherwise the folder itself, or None for a file."""
+    """Return the outermost package that contains `path`. Without a package, return a folder itself; None for a file."""
     package = path if path.is_dir() else None
     for folder in path.parents:
         if not (folder / "__init__.py").is_file():
@@ -150,7 +150,7 @@ def _files_in(folder: Path) -> Iterator[Path]:
 
 
 def _own_paths() -> list[Path]:
-    """Return Python's module paths, without installed packages."""
+    """Return the folders from which Python imports, except the standard library and installed packages."""
     installed = {"site-packages", "dist-packages"}
     standard = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
     paths = (Path(entry).resolve() for entry in sys.path)
@@ -158,7 +158,7 @@ def _own_paths() -> list[Path]:
 
 
 def _imports(file: Path) -> set[str]:
-    """Return the modules that a Python file imports, except the harness, whose version is in the manifest."""
+    """Return the modules that a Python file imports, except evalharness, whose version the manifest contains."""
     if file.suffix != ".py":
         return set()
     try:

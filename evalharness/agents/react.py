@@ -1,7 +1,7 @@
-"""Agents with a growing chat: every reply and every observation stays in it until the context is full.
+"""Agents with a growing chat: every reply and every observation stays in the chat until the context is full.
 
 `react`, the default: a thought and an action as two lines (Yao et al., 2023, arXiv:2210.03629); `act`: an action and no
-thought; `tools`: the model acts by calls of its one tool, `act(command)`.
+thought; `tools`: the model acts by calling the tool `act(command)`.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Conversation(Agent):
         self.messages += self.turn_messages(self._parsed, self._reply, observation)
 
     def shorten(self) -> int:
-        """Drop the older half of the turns at once: the prefix cache is lost once instead of at every turn. The newest
-        turn stays: its observation shows the result of the model's action."""
+        """Drop the older half of the turns. Each drop invalidates the server's prefix cache, so
+        drop rarely. The newest turn stays, because its observation shows the result of the last action."""
         turns = (len(self.messages) - self.head) // 2
         if turns < 2:
             raise ContextFullError

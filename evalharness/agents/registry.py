@@ -40,7 +40,7 @@ class ChosenAgent:
     kind: type[Agent]
     options: AgentOptions
     code: Program | None = None
-    """The files of its class; None for built-in agents, whose `version` marks changes."""
+    """The hashed files of the class. None for a built-in agent: its `version` identifies the code."""
 
     @property
     def name(self) -> str:
@@ -54,7 +54,7 @@ class ChosenAgent:
         return self.kind(self.options)
 
     def identity(self) -> dict[str, Any]:
-        """Return the facts about the agent that results depend on."""
+        """Return what identifies the agent in a manifest: name, version, options, and the hash of its files."""
         known = {
             "name": self.name,
             "version": self.kind.version,
@@ -69,22 +69,22 @@ class ChosenAgent:
 def find_agent(name: str, options: Mapping[str, Any] | None = None) -> ChosenAgent:
     """Return the agent with this name: built in, or an entry point of an installed package.
 
-    Use it for names from files (a record's or a protocol's): such a name cannot load a file or other code. Raises
+    Use it for a name from a run's record or a protocol file: the name cannot load code that is not installed. Raises
     UserError with the available agents or options.
     """
     return _choose_agent(name, _find_installed(name), options)
 
 
 def load_agent(text: str, options: Mapping[str, Any] | None = None) -> ChosenAgent:
-    """Like `find_agent`, but also load the code of `module:Class` or `FILE.py:Class`: only for text that the user
-    typed. Raises UserError like `find_agent`."""
+    """Return the agent that `find_agent` returns, or load `module:Class` or `FILE.py:Class`. Use it only for a
+    text that the user typed, because it can run any code. Raises UserError like `find_agent`."""
     return _choose_agent(text, text if ":" in text else _find_installed(text), options)
 
 
 def _choose_agent(text: str, place: str, options: Mapping[str, Any] | None) -> ChosenAgent:
     kind, code = _class_at(place)
     try:
-        # Validate as text: `--agent-option history=2` and a YAML file's `history: 2` mean the same.
+        # pydantic converts texts: `--agent-option history=2` and `history: 2` in YAML give the same number.
         chosen = kind.Options.model_validate(dict(options or {}))
     except ValidationError as error:
         raise UserError(_wrong_options(text, kind, error)) from None
@@ -94,7 +94,7 @@ def _choose_agent(text: str, place: str, options: Mapping[str, Any] | None) -> C
 def find_recorded_agent(
     name: str, version: int, options: Mapping[str, Any], code: str | None
 ) -> ChosenAgent | None:
-    """Return the agent that a record names, if it is installed here in the same version."""
+    """Return the agent that a record names; None if this version of the agent is not installed here."""
     try:
         chosen = find_agent(name, options)
     except UserError:
@@ -110,7 +110,7 @@ def names() -> list[str]:
 
 @cache
 def _entry_points() -> dict[str, str]:
-    """Map names to `module:Class`, for entry points whose module exists."""
+    """Map names to `module:Class`, for the entry points whose module can be found."""
     points = entry_points(group=GROUP)
     return {point.name: point.value for point in points if point.name not in OURS and is_there(point)}
 
@@ -130,19 +130,19 @@ def _class_at(text: str) -> tuple[type[Agent], Program | None]:
         available = [n for n, value in vars(module).items() if _is_agent(value)]
         raise UserError(f"--agent {text}: no {name} in {place}; it has {', '.join(available) or 'no agent'}")
     if not _is_agent(kind):
-        raise UserError(f"--agent {text}: {name} is no class derived from evalharness.agents.base.Agent")
+        raise UserError(f"--agent {text}: {name} is not a class derived from evalharness.agents.base.Agent")
     if missing := sorted(kind.__abstractmethods__):
         raise UserError(f"--agent {text}: {name} lacks {', '.join(missing)}")
     if not isinstance(getattr(kind, "name", None), str) or not kind.name.isprintable():
         raise UserError(f"--agent {text}: {name} needs a class attribute `name`")
     if not (isinstance(kind.Options, type) and issubclass(kind.Options, AgentOptions)):
-        raise UserError(f"--agent {text}: {name}.Options is no class derived from AgentOptions")
+        raise UserError(f"--agent {text}: {name}.Options is not a class derived from AgentOptions")
     bases = [base for base in kind.__mro__ if not base.__module__.startswith(("evalharness.", *_STANDARD))]
     return kind, Program.of({Path(inspect.getfile(base)) for base in bases}) if bases else None
 
 
 def _find_installed(name: str) -> str:
-    """Return `module:Class` of a built-in agent or of an entry point."""
+    """Return `module:Class` of an agent that is built in or an entry point. Raises UserError for other names."""
     if (place := OURS.get(name) or _entry_points().get(name)) is not None:
         return place
     known = names()

@@ -22,14 +22,14 @@ FORMAT_RULES = (
 
 class WindowOptions(AgentOptions):
     history: int = Field(default=2, ge=0, le=1000)
-    """number of earlier observations, each with its action, that are shown before the current one"""
+    """number of earlier observations to show before the current one, each with the action that followed"""
     list_actions: bool = False
     """show the admissible actions at every turn"""
 
 
 class WindowAgent(Agent):
-    """Sends one user message with rules, goal, the last `history` observations with their actions, and the current
-    observation. The reply has thought and action in tags; a reply without an action in tags costs the turn."""
+    """Sends one user message: rules, goal, the last `history` observations with the actions that followed, and the
+    current observation. The reply has its thought in <think> tags and its action in <action> tags."""
 
     name: ClassVar[str] = "window"
     version: ClassVar[int] = 2
@@ -43,7 +43,7 @@ class WindowAgent(Agent):
         self.episode = episode
         self._shown = self.options.history
         self._past: list[tuple[str, str]] = []
-        """(observation, action) of each turn; "(none)" for a reply without an action."""
+        """(observation, the action that followed) of each turn; "(none)" if the reply had no action."""
         self._observation, self._valid = episode.observation, episode.valid_actions
         self._action = ""
 

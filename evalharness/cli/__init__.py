@@ -73,7 +73,7 @@ evalharness: evaluate LLM agents in text environments
 all commands: evalharness --help"""
 
 
-def _wings_help(added: Mapping[str, ModuleType]) -> str:
+def _list_extensions(added: Mapping[str, ModuleType]) -> str:
     """Return one line of help for each command outside the core."""
     lines = [f"  {name:<19} {module.HELP}\n" for name, module in added.items()]
     return "".join(["training and research:\n", *lines, "\n"]) if lines else ""
@@ -86,7 +86,7 @@ def make_parser(*, whole: bool = True) -> CommandParser:
     parser = CommandParser(
         prog="evalharness",
         description="Evaluate LLM agents in text environments.",
-        epilog=_wings_help(added) + _EPILOG,
+        epilog=_list_extensions(added) + _EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"evalharness {__version__}")

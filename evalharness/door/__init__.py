@@ -1,1 +1,1 @@
-"""Control the access to our HTTP servers: authentication, number of connections, addresses."""
+"""Control the access to the HTTP servers of evalharness: tokens, number of connections, addresses."""

@@ -1,4 +1,4 @@
-"""Refuse requests of web pages and requests without a token, limit the number of connections, and start the server."""
+"""Refuse HTTP requests from web pages and requests without a valid token; limit the number of connections."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from evalharness.base.errors import system_errors
 
 @dataclass(frozen=True)
 class Door:
-    """Checks every request before the application gets it."""
+    """The access rules of a server. Every request is checked before its handler runs."""
 
     accepts: Callable[[str], bool] | None = None
-    """Whether a token is valid; None: requests need no token, but must come to a local address."""
+    """Return whether a token is valid. None: requests need no token, but their Host must be a loopback address."""
     hint: str = "give the token that the server printed: Authorization: Bearer TOKEN"
 
-    def refusal(self, request: web.Request) -> web.HTTPException | None:
+    def find_refusal(self, request: web.Request) -> web.HTTPException | None:
         """Return the error for a request that is refused; None if it is accepted."""
-        # A page in a browser can send requests to 127.0.0.1, but the browser adds the page's origin.
+        # Browsers let any web page send requests to 127.0.0.1, but they add the header Origin to such requests.
         if "Origin" in request.headers:
             return web.HTTPForbidden(text="requests from web pages are refused")
         if request.path == "/health":
@@ -42,23 +42,23 @@ class Door:
                 )
         elif not self.accepts(read_token(request)):
             return web.HTTPUnauthorized(text=self.hint, headers={"WWW-Authenticate": "Bearer"})
-        let_in(request)
+        keep_open(request)
         return None
 
 
 def read_token(request: web.Request) -> str:
-    """Return the token of a request; "" if it has none."""
+    """Return the bearer token of a request; "" if the request has no token."""
     return request.headers.get("Authorization", "").removeprefix("Bearer ")
 
 
 def is_one_of(given: str, tokens: Iterable[str]) -> bool:
-    """Return whether `given` is one of the tokens. The time does not depend on how similar it is (timing attacks)."""
+    """Return whether `given` is one of the tokens. Similar tokens do not take longer, which prevents timing attacks."""
     alike = [hmac.compare_digest(given.encode(errors="replace"), token.encode()) for token in tokens]
     return any(alike)
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is this machine. The only accepted name is `localhost`: DNS could resolve another name."""
+    """Return whether a host is this machine. No name except `localhost` is accepted: DNS may map it to any address."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -72,34 +72,34 @@ def _host(request: web.Request) -> str:
 
 
 FIRST_S = 10.0
-"""A connection without an accepted request is closed after so many seconds."""
-_strangers: dict[int, _Connection] = {}
-"""Id of the transport -> connection without an accepted request, for all servers of this process, oldest first."""
+"""Seconds after which a connection is closed if it has sent no accepted request."""
+_pending: dict[int, _Connection] = {}
+"""Id of transport -> connection without an accepted request, oldest first, of all servers of this process."""
 
 
-def let_in(request: web.Request) -> None:
-    """Keep the connection of an accepted request open."""
-    if connection := _strangers.pop(id(request.transport), None):
+def keep_open(request: web.Request) -> None:
+    """Cancel the timeout of a connection that has sent an accepted request."""
+    if connection := _pending.pop(id(request.transport), None):
         connection.timer.cancel()
 
 
 class _Connection(asyncio.Protocol):
-    """A connection; it forwards all events to `inner`, unless there are too many connections."""
+    """A connection to a server. It forwards all events to `inner`, aiohttp's protocol, until it is closed."""
 
     timer: asyncio.TimerHandle
     _is_open = False
 
-    def __init__(self, inner: asyncio.Protocol, crowd: _Crowd) -> None:
-        self._inner, self._crowd = inner, crowd
+    def __init__(self, inner: asyncio.Protocol, limit: _ConnectionLimit) -> None:
+        self._inner, self._limit = inner, limit
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(asyncio.Transport, transport)  # uvloop's class is not a subclass
-        if self._crowd.count >= self._crowd.most and not self._crowd.close_a_stranger():
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's class does not inherit from it
+        if self._limit.count >= self._limit.most and not self._limit.close_oldest_pending():
             self.transport.abort()
             return
         self._is_open = True
-        self._crowd.count += 1
-        _strangers[id(transport)] = self
+        self._limit.count += 1
+        _pending[id(transport)] = self
         self.timer = asyncio.get_running_loop().call_later(FIRST_S, self.close)
         self._inner.connection_made(transport)
 
@@ -110,11 +110,11 @@ class _Connection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         if self._is_open:
             self._is_open = False
-            self._crowd.count -= 1
+            self._limit.count -= 1
             self.timer.cancel()
-            if _strangers.get(id(self.transport)) is self:
-                del _strangers[id(self.transport)]
-            # Call it later: aiohttp may still start a request that has just arrived, and would fail with a lost client.
+            if _pending.get(id(self.transport)) is self:
+                del _pending[id(self.transport)]
+            # Call it later: aiohttp fails if the connection is lost before it has started a request that just arrived.
             asyncio.get_running_loop().call_soon(self._inner.connection_lost, error)
 
     def data_received(self, data: bytes) -> None:
@@ -132,9 +132,9 @@ class _Connection(asyncio.Protocol):
 
 
 @dataclass
-class _Crowd:
-    """The connections of one server: at most half of the files that this process may open, so that the run can open
-    its own files. A new connection above the limit replaces the oldest one without an accepted request."""
+class _ConnectionLimit:
+    """Limits the connections of one server. Above the limit, a new connection replaces the oldest connection that has
+    sent no accepted request. If there is no such connection, the new one is refused."""
 
     make: Callable[[], asyncio.Protocol]
     most: int
@@ -143,18 +143,18 @@ class _Crowd:
     def __call__(self) -> _Connection:
         return _Connection(self.make(), self)
 
-    def close_a_stranger(self) -> bool:
-        stranger = next((each for each in _strangers.values() if each._crowd is self), None)
-        if stranger is not None:
-            stranger.close()
-        return stranger is not None
+    def close_oldest_pending(self) -> bool:
+        oldest = next((each for each in _pending.values() if each._limit is self), None)
+        if oldest is not None:
+            oldest.close()
+        return oldest is not None
 
 
 _MOST_FILES = 1 << 16
 
 
 def most_connections() -> int:
-    """Raise this process's limit of open files, because the usual 1,024 are too few. Return half of the limit."""
+    """Raise this process's limit of open files, usually 1,024. Return half of it; the run uses the other half."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -165,14 +165,14 @@ def most_connections() -> int:
 
 
 def _http_log() -> logging.Logger:
-    """Return a log without messages that are not HTTP: the client gets status 400 and must not fill the log."""
+    """Return a log that drops errors about requests that are not HTTP: strangers could fill the log with them."""
     log = logging.getLogger("evalharness.http")
     log.filters = [lambda record: not (record.exc_info and isinstance(record.exc_info[1], BadHttpMessage))]
     return log
 
 
 def require_address(host: str, port: int, flags: str) -> None:
-    """Check the address before minutes of other work. Raise UserError if it is not free. `flags`: as in `listen`."""
+    """Raise UserError if the address is in use; call it before minutes of other work. `flags`: see `listen`."""
     with system_errors(f"cannot listen on {host}:{port}", f"; choose another {flags}"):
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as probe:
@@ -190,8 +190,8 @@ async def listen(
     flags: str,
     cancel_when_gone: bool = False,
 ) -> AsyncIterator[str]:
-    """Start a server and yield its URL. Raise UserError if the port is in use; `flags`: options that choose another.
-    `cancel_when_gone`: cancel the work for a client when its connection is lost."""
+    """Start a server and yield its URL. Raise UserError if the port is in use, and name the options that change it
+    (`flags`). `cancel_when_gone`: cancel a handler when the connection of its client is lost."""
     runner = web.AppRunner(
         application,
         access_log=None,
@@ -205,10 +205,10 @@ async def listen(
         with system_errors(f"cannot listen on {host}:{port}", f"; choose another {flags}"):
             assert runner.server is not None
             most = most_connections()
-            # asyncio accepts all waiting connections at once, before any of them can be closed again.
+            # asyncio accepts all waiting connections at once, before the limit can close any of them.
             waiting = min(backlog, most // 4)
             server = await asyncio.get_running_loop().create_server(
-                _Crowd(runner.server, most), host, port, backlog=waiting
+                _ConnectionLimit(runner.server, most), host, port, backlog=waiting
             )
             undo.callback(server.close)
         shown_host = f"[{host}]" if ":" in host else host

@@ -15,7 +15,7 @@ from aiohttp import web
 
 from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.base.terminal import say
-from evalharness.door.door import is_one_of, let_in, listen
+from evalharness.door.door import is_one_of, keep_open, listen
 from evalharness.judge.draw import DrawnTurn
 from evalharness.judge.labels import LabelFolder
 from evalharness.judge.turn_prompt import EARLIER_TURNS
@@ -80,7 +80,7 @@ async def _guard(request: web.Request, handler: Handler, token: str) -> web.Stre
         raise web.HTTPForbidden(text="this server answers to 127.0.0.1 only")
     if request.headers.get("Origin", f"http://{request.host}") != f"http://{request.host}":
         raise web.HTTPForbidden(text="requests of other pages are not answered")
-    let_in(request)
+    keep_open(request)
     response = await handler(request)
     response.headers["Referrer-Policy"] = "no-referrer"
     response.headers["X-Content-Type-Options"] = "nosniff"

@@ -98,7 +98,7 @@ def guarded(door: Door, own: Refuse = lambda error: None) -> Any:
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if (refusal := door.refusal(request)) is not None:
+        if (refusal := door.find_refusal(request)) is not None:
             raise refusal
         try:
             return await handler(request)

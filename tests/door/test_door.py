@@ -88,9 +88,9 @@ async def test_a_connection_that_is_closed_as_its_request_comes_leaves_no_traceb
     errors: list[dict[str, object]] = []
     loop.set_exception_handler(lambda _, context: errors.append(context))
     await _idle(url)
-    while not door._strangers:
+    while not door._pending:
         await asyncio.sleep(0)
-    (connection,) = door._strangers.values()
+    (connection,) = door._pending.values()
     await asyncio.sleep(0)  # aiohttp waits for the request now
     connection.data_received(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
     connection.close()

@@ -17,7 +17,7 @@ from evalharness.models.event_loop import run_to_end
 from evalharness.play.workers.process import RemoteEnvironment, WorkerProcess
 
 USUAL_SUITES = ("agentboard", "open")
-"""Suites to report for a family that cannot be imported."""
+"""Suites that are reported as not playable if the module of a family cannot be imported."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class SuiteProbe:
     expected: int
     plays: bool
     problem: str | None
-    """Reason why the suite cannot be played, or a problem of its data."""
+    """Why the suite cannot be played, or what is wrong with its data."""
     fix: str | None
 
 
@@ -46,12 +46,12 @@ class FamilyProbe:
 
 
 def probe_families(data: Path, families: Sequence[str] | None = None) -> list[FamilyProbe]:
-    """Probe the named families, or all installed families, sorted by name."""
+    """Play one turn of each suite of the named families; by default of all installed families, sorted by name."""
     if families is None:
         families = sorted(point.name for point in entry_points(group="evalharness.environments"))
     log = logging.getLogger("evalharness")
     level = log.level
-    log.setLevel(logging.ERROR)  # a worker's death is a finding here, so do not log it
+    log.setLevel(logging.ERROR)  # do not log the death of a worker: the result reports it
     try:
         return run_to_end(_probe_all(families, data))
     finally:
@@ -74,7 +74,7 @@ async def _probe(family: str, data: Path) -> FamilyProbe:
 
 
 async def _probe_suite(spec: EnvSpec, suite: Suite, data: Path) -> SuiteProbe:
-    """Play one turn of the first task, in a worker process as in a run."""
+    """Load the suite's tasks and play one turn of the first task. Use a worker process, as in a run."""
     tasks: Sequence[Task] = ()
     problem, fix, missing = None, None, False
     worker = WorkerProcess(spec, data, None)
@@ -93,7 +93,7 @@ async def _probe_suite(spec: EnvSpec, suite: Suite, data: Path) -> SuiteProbe:
     finally:
         await worker.close()
     plays = problem is None
-    # Check the data even if the suite plays: a changed label file gives the same number of different tasks.
+    # Check the data even if the suite plays: with a changed label file, tasks differ but their number stays the same.
     if (suite == "agentboard" or missing) and (trouble := _data_problem(spec.family, data)):
         problem, fix = trouble, "evalharness data import DIR"
     return SuiteProbe(suite, len(tasks), spec.suites.expected.get(suite, 0), plays, problem, fix)

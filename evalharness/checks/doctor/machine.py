@@ -21,21 +21,21 @@ from evalharness.base.paths import home_folder
 from evalharness.base.version import __version__
 
 ENOUGH_DISK = 5 * 2**30
-"""Bytes of free disk: a CPU server needs 3.5 GB, and a run over the whole benchmark less than 1 GB."""
+"""Bytes of free disk that are enough: vLLM for CPU needs 3.5 GB, and a run over the whole benchmark less than 1 GB."""
 
 
 @dataclass(frozen=True)
 class Finding:
     name: str
     state: Literal["ok", "gap", "note"]
-    """`gap`: needed, but missing. `note`: missing, but not everybody needs it."""
+    """`gap`: a required part is missing. `note`: an optional part is missing."""
     detail: str
     fix: str | None = None
-    """The command that fixes it."""
+    """The command that fixes the problem."""
 
 
 def machine_findings() -> Iterator[Finding]:
-    """Run the checks and yield each finding."""
+    """Check the machine and the installation; yield a finding for each part."""
     yield _python()
     yield from _packages()
     yield _java()
@@ -53,7 +53,7 @@ def _python() -> Finding:
 
 
 def _packages() -> Iterator[Finding]:
-    """Compare every required version with the installed one; the required versions reproduce published numbers."""
+    """Compare the version of each required package with the pinned version, which reproduces published numbers."""
     wrong = 0
     try:
         wanted = [Requirement(text) for text in requires("evalharness") or ()]
@@ -76,7 +76,7 @@ def _packages() -> Iterator[Finding]:
                 f"pip install '{name}{need.specifier}'",
             )
     if not wrong:
-        yield Finding("packages", "ok", f"{len(wanted)} required ones, all as pinned")
+        yield Finding("packages", "ok", f"{len(wanted)} required packages, all in the pinned versions")
 
 
 def _first_line(command: Sequence[str], timeout: float = 20) -> str | None:

@@ -50,7 +50,7 @@ from evalharness.runs.evaluation import Watch, unwatched
 from evalharness.suites.selection import tasks_at_hand
 
 _ATTEMPTS = 3
-"""Number of tries for an episode if its simulator fails during the replay."""
+"""Maximum number of replays of an episode. It is replayed again only if its simulator fails."""
 
 
 def verify(
@@ -78,7 +78,7 @@ _FILES = (MANIFEST, CONFIG, EPISODES, ERRORS, SUMMARY, "episodes.parquet", "turn
 
 
 def _require_files(folder: Path) -> None:
-    """Raise UserError if a path is not a regular file: reading a pipe or a device would never end."""
+    """Raise UserError if a file of the run is a pipe, a device or a folder: reading a pipe could wait forever."""
     for name in _FILES:
         path = folder / name
         if path.exists() and not path.is_file():
@@ -96,7 +96,7 @@ class _Check:
     scores: list[EpisodeScore] = field(default_factory=list)
     turns: int = 0
     _offsets: dict[EpisodeKey, int] = field(default_factory=dict)
-    """Offset of each episode's line: an episode is read again for its replay, instead of being kept in memory."""
+    """Offset of each episode's line in `episodes.jsonl`. Lines are read again for the replay, to save memory."""
     _jobs: list[PendingEpisode] = field(default_factory=list)
     _of_episodes: dict[EpisodeKey, list[Finding]] = field(default_factory=dict)
 
@@ -128,7 +128,7 @@ class _Check:
         self.findings += tables.end()
 
     def _lines(self) -> Iterator[tuple[int, int, Episode | str]]:
-        """Yield (number, offset, the episode or the error in its line)."""
+        """Yield for each line: its number, its offset, and the episode, or why the line contains no episode."""
 
         def read(line: bytes) -> Episode | str:
             try:
@@ -149,15 +149,15 @@ class _Check:
 
     def play(self, watch: Watch) -> None:
         families = sorted({job.task.family for job in self._jobs})
-        spoken = surfaces(installed_specs(), families, self.about.agent.perturb)
+        family_surfaces = surfaces(installed_specs(), families, self.about.agent.perturb)
         counts = {f: FamilyProgress(sum(job.task.family == f for job in self._jobs)) for f in families}
         progress = Progress(counts)
         progress.turns_left = {(job.task.id, job.sample): job.expected_turns for job in self._jobs}
         if self._jobs:
             with watch(progress):
-                run_to_end(self._replay_all(spoken, progress))
+                run_to_end(self._replay_all(family_surfaces, progress))
 
-    async def _replay_all(self, spoken: Mapping[str, PlayedSurface], progress: Progress) -> None:
+    async def _replay_all(self, family_surfaces: Mapping[str, PlayedSurface], progress: Progress) -> None:
         limits = self.manifest.turn_limits
         scripted = is_scripted(str(self.manifest.options.get("model")))
         agent = self.manifest.config.chosen_agent
@@ -172,7 +172,7 @@ class _Check:
                     limits[family], agent, self._prompt_of(recorded), keep_thinking,
                     self.manifest.model_text, scripted,
                 )  # fmt: skip
-                played, findings = await replay(recorded, job.task, environment, spoken[family], how)
+                played, findings = await replay(recorded, job.task, environment, family_surfaces[family], how)
             finally:
                 progress.families[family].running -= 1
             self._of_episodes[job.task.id, job.sample] = list(findings)
@@ -214,7 +214,7 @@ class _Check:
             await scheduler.run(self._jobs)
 
     def _prompt_of(self, episode: Episode) -> PromptFile | None:
-        """Return the episode's prompt; None if no prompt file has its hash."""
+        """Return the episode's prompt; None if no installed prompt file has the recorded hash."""
         prompt = played_prompt(
             episode.family, episode.kind, episode.perturbation, episode.prompt_hash,
             adaptation=Adaptation.of(self.manifest.options), words=episode.words,
@@ -237,7 +237,7 @@ class _Check:
         if not self.failures:
             try:
                 differing, more = summary_findings(self.folder, self.manifest, self.scores)
-            except UserError:  # errors.jsonl is damaged; a finding reports that already
+            except UserError:  # errors.jsonl is damaged, and `_read_given_up` has reported that
                 differing, more = [], ["the totals were not checked"]
             findings, notes = [*findings, *differing], [*notes, *more]
         return FolderCheck(

@@ -1,4 +1,4 @@
-"""Compare a run's manifest with the tasks that its configuration selects here."""
+"""Select the tasks of a run's configuration on this machine, and compare them with the run's manifest."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _OF_TASKS = (
     *("tasks", "suite", "suite_seed", "questions", "limit", "draw", "subset", "samples"),
     *("max_turns", "perturb", "own_perturbations"),
 )
-"""Options that select tasks and their form; options of the model or agent do not matter here."""
+"""Options that determine the tasks and the texts of actions. Options of the model and the agent change neither."""
 _RECOMPUTED = ("counts", "expected", "held_out", "titles", "labels", "scores", "draw", "subset")
 _LISTED = 100
-"""Up to this number, missing samples of a task are listed one by one."""
+"""If a task lacks more samples than this, a single finding gives their number; otherwise each has its own finding."""
 _OF_THE_TASK = ("family", "suite", "kind", "difficulty", "labels", "subgoals")
 
 
 @dataclass(frozen=True)
 class DescriptionCheck:
-    """The tasks of a run, and the errors in the manifest's description of these tasks."""
+    """The tasks of a run, and the differences between these tasks and the manifest."""
 
     selection: SelectionConfig
     agent: AgentConfig
@@ -49,7 +49,7 @@ class DescriptionCheck:
 def check_description(
     manifest: Manifest, specs: Mapping[str, EnvSpec], data: Path | None, load: Load
 ) -> DescriptionCheck:
-    """Select the run's tasks and compare them with the manifest. `load`: as in `select`.
+    """Select the run's tasks and compare them with the manifest. `load` reads the tasks of a suite.
 
     Raise UserError if the tasks are not available: missing data, or a family that is not installed.
     """
@@ -62,9 +62,9 @@ def check_description(
     try:
         given = {name: value for name, value in with_new_names(manifest.options).items() if name in _OF_TASKS}
         if str(given.get("tasks", "")).startswith("@"):
-            # An option of the user may name a file with tasks, but another user's manifest must not make us read files.
+            # `@FILE` in a run's manifest would make us read a file that another person names.
             raise UserError("the manifest's configuration is invalid (tasks: it names a file)")
-        if given.get("max_turns") == MAX_TURNS:  # the default; a family may have a smaller limit
+        if given.get("max_turns") == MAX_TURNS:  # the default; a family can have a smaller one
             del given["max_turns"]
         config = make_config({"model": "oracle", **given})
     except ValidationError as error:
@@ -104,7 +104,7 @@ def _notes(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[str]:
             continue
         try:
             at_hand = load_prompt(specs[family], adaptation=how).sha256 == sha
-        except UserError as error:  # this machine lacks the texts of another group's protocol
+        except UserError as error:  # the prompt texts of the run's protocol are not imported on this machine
             notes.append(f"{specs[family].title}: {error}")
             continue
         if not at_hand:
@@ -115,7 +115,7 @@ def _notes(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[str]:
 
 
 def version_notes(starts: Sequence[RunStart]) -> list[str]:
-    """Return notes on versions that differ between the starts of a run, or between the run and this machine."""
+    """Note each version that differs between the sessions of a run, or between the run and this machine."""
     tools: dict[str, dict[str, None]] = {}
     packages: dict[str, dict[str, None]] = {}
     for start in starts:
@@ -127,7 +127,7 @@ def version_notes(starts: Sequence[RunStart]) -> list[str]:
         for name, then in (start.packages or {}).items():
             packages.setdefault(name, {})[then or "not installed"] = None
     notes = [
-        f"{name} was {', then '.join(versions)}: the run's starts mix versions"
+        f"{name} was {', then '.join(versions)}: the run's sessions used different versions"
         for name, versions in sorted((tools | packages).items())
         if len(versions) > 1
     ]
@@ -142,7 +142,7 @@ def version_notes(starts: Sequence[RunStart]) -> list[str]:
 
 
 def _explain_unread(manifest: Manifest) -> list[str]:
-    """Return the reason why no reply was read again; [] if all were."""
+    """Return why the replies were not parsed again; an empty list if they were."""
     if not manifest.model_text:
         return ["replies were not read again, and no message was built: the folder has only actions"]
     if (agent := manifest.config.agent) is None or manifest.config.chosen_agent is not None:
@@ -155,7 +155,7 @@ def _explain_unread(manifest: Manifest) -> list[str]:
 
 
 def task_findings(episode: Episode, task: Task, manifest: Manifest) -> list[Finding]:
-    """Return contradictions between an episode's record and its task, or the run's prompt or perturbation."""
+    """Return the values of an episode's record that contradict its task, or the run's prompt or perturbation."""
     where = f"{episode.task_id}, sample {episode.sample}"
     pairs = [(name, getattr(episode, name), getattr(task, name)) for name in _OF_THE_TASK]
     identity = manifest.identity
@@ -174,7 +174,7 @@ def task_findings(episode: Episode, task: Task, manifest: Manifest) -> list[Find
 def find_missing(
     keys: set[tuple[str, int]], tasks: Sequence[str], samples: int, given_up: set[tuple[str, int]]
 ) -> list[Finding]:
-    """Return findings about missing episodes; a task that lacks many episodes has a single finding."""
+    """Return a finding for each missing episode; if a task lacks many samples, return one finding with their number."""
     gave_up = "no episode; it was given up after infrastructure failures"
     findings = []
     for task_id in tasks:

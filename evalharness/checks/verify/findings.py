@@ -23,9 +23,9 @@ Kind = Literal[
     "table",
     "option",
 ]
-"""`missing`: an episode of the run is missing; `added`: an episode does not belong to the run; `reply`: an action or
-thought differs from its reply; `replay`: the environment answers differently; `score`: the episode's outcome differs;
-`option`: the run's options exclude these turns or files."""
+"""What a finding reports. `missing`: an episode of the run is missing. `added`: an episode does not belong to the run.
+`reply`: an action or thought differs from its reply. `replay`: the environment answers differently. `score`: the
+episode's outcome differs. `option`: a turn or a file contradicts the run's options."""
 _SHOWN = 120
 """Maximum length of a value in a message."""
 
@@ -38,7 +38,7 @@ class Finding:
     what: str
     recorded: Any = None
     found: Any = None
-    """The value from the replay or recomputation."""
+    """The value that the replay or the recomputation gave, in contrast to `recorded`."""
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.what}"
@@ -60,13 +60,13 @@ class FolderCheck:
     seconds: float
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
-    """Notes on facts that could not be checked or that explain a difference; they do not count against the run."""
+    """Remarks on facts that were not checked, or that explain a difference. They do not affect `verified`."""
     failures: tuple[str, ...] = ()
-    """Episodes that could not be replayed because a simulator failed here."""
+    """A line for each episode that could not be replayed, because its simulator failed on this machine."""
 
     @property
     def verified(self) -> bool:
-        """Whether every number follows from the actions."""
+        """Whether the replay and the recomputation gave the recorded values, for every episode."""
         return not self.findings and not self.failures
 
     def to_json(self) -> dict[str, Any]:

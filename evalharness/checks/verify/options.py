@@ -1,8 +1,8 @@
 """Compare a run's statements about its model and options with the rest of its folder.
 
-A replay cannot show which model answered or which requests it got. But several files of the folder state it, and this
-check requires that they agree. If somebody has changed all these files in the same way, the check finds nothing; tables
-mark facts that a replay cannot verify.
+A replay cannot show which model answered or which requests the model got. Several files of the folder state these
+facts, and this check requires that the files agree. It finds nothing if somebody changed all files in the same way.
+Tables mark facts that a replay cannot verify.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OF_MODELS = ("system", "shots", *SAMPLING)
 
 
 def manifest_findings(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[Finding]:
-    """Return findings about names, prompts and requests that do not follow from the run's configuration."""
+    """Return the manifest's names, prompts and requests that contradict the run's configuration."""
     identity = manifest.identity
     config, model = manifest.options, identity.model
     wanted: dict[str, Any] = {
@@ -70,7 +70,7 @@ def manifest_findings(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[
 
 
 def _with_our_prompts(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[str]:
-    """Return the families whose prompts have the hashes of our unchanged prompt files."""
+    """Return the families whose recorded prompts have the hashes of evalharness's own prompt files."""
     return [
         family
         for family, sha in sorted(manifest.identity.prompts_sha256.items())
@@ -79,7 +79,7 @@ def _with_our_prompts(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[
 
 
 def _options(path: Path) -> Mapping[str, Any] | str | None:
-    """Return the options of `config.yaml`, or the reason why they cannot be read; None if there is no such file."""
+    """Return the options of `config.yaml`, or why the file cannot be read; None if it does not exist."""
     try:
         options = read_yaml(path)
     except FileNotFoundError:
@@ -107,14 +107,14 @@ def config_findings(folder: Path, manifest: Manifest) -> list[Finding]:
         default = MAX_TURNS if name == "max_turns" else OPTIONS[name].default
         recorded = config.get(name, default)
         if name not in options and recorded is None:
-            continue  # not set, or left to the model
+            continue  # unset, or the model's own value
         if not is_same(escape_variables(recorded), found := options.get(name, default)):
             findings.append(Finding("option", f"{CONFIG}, {name}", "another one", recorded, found))
     return findings
 
 
 def config_notes(folder: Path, manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[str]:
-    """Return a note if the user's own prompt files have the hashes of ours: they may be copies."""
+    """Return a note if the run's prompt files are the user's, but equal evalharness's own files."""
     options = _options(folder / CONFIG)
     ours = [specs[family].title for family in _with_our_prompts(manifest, specs)]
     if isinstance(options, Mapping) and options.get("prompts") and ours:
@@ -125,7 +125,7 @@ def config_notes(folder: Path, manifest: Manifest, specs: Mapping[str, EnvSpec])
 
 
 def turn_findings(episode: Episode, config: Mapping[str, Any]) -> list[Finding]:
-    """Return findings about turns that the run's options exclude, and about times that do not fit the turns."""
+    """Return findings about turns that contradict the run's options, and about times that differ from their sum."""
     where = f"{episode.task_id}, sample {episode.sample}"
     findings = []
     scripted, limit = is_scripted(str(config.get("model"))), config.get("max_tokens")

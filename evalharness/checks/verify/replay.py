@@ -21,22 +21,22 @@ from evalharness.records.rebuilt import NotRebuiltError, episode_start, rebuild
 
 @dataclass(frozen=True)
 class ReplayRules:
-    """The parts of a run's protocol that affect a replay."""
+    """What the replay of an episode must know about the run."""
 
     max_turns: int
     agent: ChosenAgent | None
-    """None: the run's agent is not installed, so its replies are not read again."""
+    """None: the run's agent is not installed, so the replies are not parsed again."""
     prompt: PromptFile | None
-    """Prompt for the episode's kind and perturbation; None if no prompt file has its hash."""
+    """Prompt for the episode's kind and perturbation; None if no installed prompt file has the recorded hash."""
     keep_thinking: bool
     has_text: bool
-    """Whether the folder contains the model's replies, not only the actions."""
+    """Whether the folder contains the texts of the model's replies. If not, it contains only the actions."""
     scripted: bool
-    """Whether the policy is a script, which may stop at any time."""
+    """Whether a script chose the actions. A script may end an episode at any turn."""
 
 
 class _Notes:
-    """Collects the findings of one episode. Turns after the first different turn are left out: they would repeat it."""
+    """Collects the findings of one episode. It omits turns after the first turn that differs: they differ, too."""
 
     def __init__(self, episode: Episode) -> None:
         self.where = f"{episode.task_id}, sample {episode.sample}"
@@ -61,9 +61,9 @@ _NO_PROMPT = PromptFile(environment="", system="", instruction="", format_rules=
 def _read_again(
     episode: Episode, surface: PlayedSurface, how: ReplayRules
 ) -> Iterator[tuple[ParsedReply, str, bool]]:
-    """Yield for each turn: the parsed reply, the correction message (if the reply has no action), and whether the
-    messages differ from the recorded ones. Raise ValueError for an impossible reply, AgentFaultError if the agent
-    fails."""
+    """Parse the replies again, and yield for each turn the parsed reply, the correction message (if the reply has no
+    action), and whether the agent's messages differ from the recorded messages. Raise ValueError if no reply can give
+    the record, AgentFaultError if the agent fails."""
     if how.agent is not None and how.has_text:
         start = episode_start(
             episode,
@@ -78,14 +78,14 @@ def _read_again(
     for turn in episode.turns:
         errors = tuple(map(FormatError, turn.format_errors))
         parsed = ParsedReply(turn.thought, turn.action, "", errors)
-        # If the agent is not installed, its corrections are unknown, so take them from the record.
+        # Without the agent its corrections cannot be computed again, so use the recorded observation.
         yield parsed, turn.observation if how.has_text else react.correction(parsed), False
 
 
 async def _replay_trial(
     number: int, trial: Trial, task: Task, environment: Environment, surface: PlayedSurface, notes: _Notes
 ) -> None:
-    """Compare an earlier trial's observations and score."""
+    """Replay an earlier trial of the same task, and compare its observations and score."""
     _, _, info = await environment.reset(task)
     for turn in trial.turns:
         if turn.action is not None:
@@ -101,10 +101,8 @@ async def _replay_trial(
 async def replay(
     recorded: Episode, task: Task, environment: Environment, surface: PlayedSurface, how: ReplayRules
 ) -> tuple[Episode, Sequence[Finding]]:
-    """Return the replayed episode, and its differences from the record.
-
-    Infrastructure errors are passed to the caller, who tries again.
-    """
+    """Return the replayed episode, and a finding for each difference from the record. Infrastructure errors are raised,
+    so that the caller can replay the episode again."""
     notes, surface = _Notes(recorded), surface.for_game(task.words)
     for number, trial in enumerate(recorded.earlier, 1):
         await _replay_trial(number, trial, task, environment, surface, notes)
@@ -164,7 +162,7 @@ async def replay(
         turns.append(replace(turn, **again))
     else:
         try:
-            for _ in reading:  # requests after the last turn
+            for _ in reading:  # parse the replies after the last turn
                 pass
         except (ValueError, AgentFaultError) as error:
             notes.turn(len(turns), "reply", str(error))
@@ -187,7 +185,8 @@ async def replay(
 def _ended_by(
     recorded: Episode, turns: Sequence[Turn], terminated: bool, info: dict[str, Any], how: ReplayRules
 ) -> EndedBy:
-    """Return how the episode ended. Take a full context or a content filter from the record: actions cannot show it."""
+    """Return how the episode ended. Actions cannot show a full context or a content filter, so use the record for
+    these."""
     if terminated:
         return ended_by_environment(info)
     if len(turns) >= how.max_turns:

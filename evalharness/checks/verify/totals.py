@@ -38,21 +38,21 @@ def summary_findings(
     again = json.loads(json.dumps(summary_of(folder, manifest, scores).to_json()))
     from_replies = {"format_trouble", "refused_actions", "template_tokens", "unknown_marks"}
     ignored = {"run", "cost", "outside", "made_from", *from_replies, *Timing.model_fields}
-    # Ignore the folder's path, times, and warnings about replies: they cannot be computed from actions.
+    # Ignore values that cannot be computed from actions: the folder's path, times, warnings about replies.
     kept = [{key: value for key, value in each.items() if key not in ignored} for each in (stored, again)]
     return list(_differences(*kept, prefix="", older=_is_older(manifest))), []
 
 
 def _is_older(manifest: Manifest) -> bool:
-    """Return whether another version wrote the run."""
+    """Return whether another version of evalharness played the last session of the run."""
     return manifest.sessions[-1].evalharness != __version__
 
 
 def _differences(
     stored: Mapping[str, Any], again: Mapping[str, Any], *, prefix: str, older: bool
 ) -> Iterator[Finding]:
-    """Yield a finding for each number that differs. Skip a number that the stored summary lacks: it claims nothing.
-    `older`: another version wrote the summary, so also skip keys that this version lacks, except for families."""
+    """Yield a finding for each number that differs. Skip a key that the stored summary lacks. If `older` (another
+    version wrote the summary), also skip a key that this version lacks. Never skip a family."""
     for key in sorted(stored.keys() | again.keys()):
         unknown = key not in stored or (older and key not in again)
         if unknown and prefix != "families.":
@@ -65,7 +65,7 @@ def _differences(
 
 
 def _brief(value: Any) -> Any:
-    """Return the value; for a long text return its beginning, length and SHA-256, which need less memory."""
+    """Return a short value unchanged. Replace a long text by its beginning, length and SHA-256, to save memory."""
     if isinstance(value, str) and len(value) > _SHORT:
         digest = hashlib.sha256(value.encode(errors="replace")).hexdigest()
         return f"{value[:20]}... ({len(value)} characters, SHA-256 {digest})"
@@ -73,7 +73,7 @@ def _brief(value: Any) -> Any:
 
 
 class Tables:
-    """Compares the tables `episodes.parquet` and `turns.parquet` of a folder, if they exist, with the episodes."""
+    """Compares `episodes.parquet` and `turns.parquet` of a folder with the episodes, if the files exist."""
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self._older = _is_older(manifest)
@@ -105,13 +105,13 @@ class Tables:
         self._rows[path.name] = rows
 
     def check(self, episode: Episode) -> None:
-        """Compare an episode with its rows in the tables, and remove the rows."""
+        """Compare an episode with its rows in the tables, and remove these rows, so that extra rows remain."""
         if not self._rows:
             return
         key = (episode.task_id, episode.sample)
         try:
             whole, turns = (recorded_rows if self._older else rows_of)(episode)
-        except UserError:  # the perturbation is unknown; a finding reports that already
+        except UserError:  # the perturbation is unknown, which `task_findings` reports
             whole, turns = recorded_rows(episode)
         self._take(TABLES[0], key, whole | self._of_run)
         for turn in turns:
@@ -125,13 +125,13 @@ class Tables:
         if row is None:
             self.findings.append(Finding("table", where, "no row"))
             return
-        # Skip columns that one side lacks: another version wrote the table.
+        # Skip columns that only one side has, because another version wrote the table.
         for column in (column for column in wanted if column in row):
             if not is_same(row[column], _brief(wanted[column])):
                 self.findings.append(Finding("table", where, column, row[column], _brief(wanted[column])))
 
     def end(self) -> list[Finding]:
-        """Return all findings, after the last episode was checked."""
+        """Return all findings. Call it after `check` of the last episode: the rows that remain belong to no episode."""
         for name, rows in self._rows.items():
             if rows:
                 count = f"{len(rows)} row{'s' if len(rows) > 1 else ''}"
