@@ -14,7 +14,7 @@ _SEED = 20_250_104
 
 
 def _kappa(shares: Any) -> Any:
-    """Return kappa for shares (..., 4): both yes, only the first, only the second, both no; nan if it is undefined."""
+    """Return kappa. Last axis of `shares`: both raters yes, only the first, only the second, both no."""
     a, b, c, d = np.moveaxis(np.asarray(shares, dtype=np.float64), -1, 0)
     chance = (a + b) * (a + c) + (c + d) * (b + d)
     kappa = np.full(np.shape(chance), np.nan)
@@ -23,8 +23,8 @@ def _kappa(shares: Any) -> Any:
 
 
 def cohen_kappa(counts: ArrayLike) -> float | None:
-    """Return Cohen's kappa for four counts: both yes, only the first, only the second, both no. Return None if both
-    raters always gave the same answer. J. Cohen, Educational and Psychological Measurement 20 (1960) 37-46."""
+    """Return Cohen's kappa for four counts of items: both raters said yes, only the first, only the second, both said
+    no. Return None if all answers are equal. J. Cohen, Educational and Psychological Measurement 20 (1960) 37-46."""
     data = np.asarray(counts, dtype=np.float64)
     if data.shape != (4,) or data.min() < 0 or data.sum() <= 0:
         raise ValueError(f"{counts!r} are not four counts")
@@ -33,12 +33,11 @@ def cohen_kappa(counts: ArrayLike) -> float | None:
 
 
 def kappa_interval(counts: ArrayLike, confidence: float = 0.95) -> Interval | None:
-    """Return the equal-tailed credible interval of kappa under Jeffreys' prior: shares from Dirichlet(counts + 1/2).
+    """Return the equal-tailed credible interval of kappa under Jeffreys' prior; None if kappa is undefined.
 
-    For one proportion this is the interval that Brown, Cai and DasGupta recommend (Statistical Science 16 (2001)
-    101-133). The large-sample interval (Fleiss, Cohen, Everitt, Psychological Bulletin 72 (1969) 323-327) has width 0
-    if the raters always agree; this interval then ends at 1 and has a width. A test measures its coverage.
-    Return None if kappa is not defined. The draws are seeded: the same counts give the same interval.
+    The posterior of the four shares is Dirichlet(counts + 1/2), sampled with a fixed seed. For one proportion, Brown,
+    Cai and DasGupta recommend this prior (Statistical Science 16 (2001) 101-133). The interval has a width even if the
+    raters always agree, unlike that of Fleiss, Cohen & Everitt (Psychological Bulletin 72 (1969) 323-327).
     """
     observed = cohen_kappa(counts)
     if observed is None:

@@ -11,8 +11,7 @@ _Limits = tuple[float, float]
 def limits_of_mean(mean: float, standard_error: float, n: int) -> _Limits:
     """Return the 95 % limits of a mean within 0..1 from its standard error.
 
-    They are Wilson's limits for the number of binary trials that has this error, or for `n` trials if all values are
-    equal.
+    They are Wilson's limits for as many binary trials as have this standard error; for `n` trials if it is 0.
     """
     spread = mean * (1 - mean)
     trials = spread / standard_error**2 if standard_error > 0 and spread > 0 else float(n)
@@ -27,9 +26,9 @@ def corrected_limits(
 ) -> _Limits | None:
     """Return the 95 % limits of (score - floor) / (ceiling - floor) from the limits of score and floor.
 
-    Score and floor must be independent. The quantity is 1 minus a ratio of two distances to the ceiling. The limits of
-    a ratio follow from the limits of its parts (MOVER-R: Donner & Zou, Statistical Methods in Medical Research 21
-    (2012) 347-359, section 3). Return None if the floor may be as high as the ceiling.
+    Score and floor must be independent. The corrected score is 1 - (ceiling - score) / (ceiling - floor). The limits of
+    this ratio follow from the limits of numerator and denominator (MOVER-R: Donner & Zou, Statistical Methods in
+    Medical Research 21 (2012) 347-359, section 3). Return None if the upper limit of the floor reaches the ceiling.
     """
     missing, room = ceiling - score, ceiling - floor
     least, most = ceiling - floor_limits[1], ceiling - floor_limits[0]
@@ -37,7 +36,7 @@ def corrected_limits(
         return None
     down, up = score_limits[1] - score, score - score_limits[0]
     low = _solve(missing, down, room, most - room, -1)
-    if low < 0:  # a score above the ceiling
+    if low < 0:  # the score is above the ceiling
         low = _solve(missing, down, room, room - least, -1)
     high = _solve(missing, up, room, room - least, 1)
     if high < 0:
@@ -46,7 +45,7 @@ def corrected_limits(
 
 
 def _solve(top: float, top_error: float, bottom: float, bottom_error: float, sign: int) -> float:
-    """Return the ratio r for which the distance between `top` and r * `bottom` is equal to their combined error."""
+    """Return the limit r of the ratio top / bottom: |top - r * bottom| equals hypot(top_error, r * bottom_error)."""
     a, c = bottom**2 - bottom_error**2, top**2 - top_error**2
     if a <= 0:
         return sign * float("inf")

@@ -20,7 +20,7 @@ _CONFIDENCE = 0.95
 def wilson(successes: int, n: int, z: float = Z_95) -> Interval:
     """Return the score interval for a proportion, 0..1. E. B. Wilson, JASA 22 (1927) 209-212.
 
-    It keeps its coverage at n = 20 and at 0 or n successes; the normal interval does not.
+    Unlike the normal interval, it contains the true value in about 95 % of cases even at n = 20 or near 0 and 1.
     """
     if n <= 0 or not 0 <= successes <= n:
         raise ValueError(f"{successes} of {n} is not a proportion")
@@ -35,11 +35,11 @@ def wilson(successes: int, n: int, z: float = Z_95) -> Interval:
 def bootstrap_mean(values: Sequence[float], *, resamples: int = RESAMPLES) -> Interval:
     """Return the 95 % interval of the mean over tasks by the expanded percentile bootstrap.
 
-    The plain percentile interval is too short at n = 20: the bootstrap's variance lacks the factor n / (n - 1), and it
-    ignores the t distribution. So use wider percentiles, as Hesterberg, "What Teachers Should Know About the
-    Bootstrap", The American Statistician 69 (2015) 371-386, section 5.3.
+    The plain percentile interval is too short at n = 20, because the bootstrap's variance lacks the factor n / (n - 1),
+    and because its percentiles match the normal instead of the t distribution. So use wider percentiles (Hesterberg,
+    "What Teachers Should Know About the Bootstrap", The American Statistician 69 (2015) 371-386, section 5.3).
 
-    The values are sorted first, so their order does not matter. If all values are equal, both limits are equal.
+    The order of the values does not matter. If all values are equal, both limits are equal.
     """
     if len(values) == 0:
         raise ValueError("a mean needs at least one value")
@@ -51,11 +51,10 @@ def bootstrap_mean(values: Sequence[float], *, resamples: int = RESAMPLES) -> In
 
 
 def expanded_tail(strata: Sequence[NDArray[np.float64]], weights: Sequence[float], tail: float) -> float:
-    """Return the bootstrap percentile whose true probability is `tail`; `tail` itself if no value varies.
+    """Return the percentile of the bootstrap that replaces `tail`, so that the interval is not too short (Hesterberg).
 
-    The statistic is sum(weight * mean of stratum), and each stratum is resampled separately (Davison & Hinkley 1997,
-    section 3.2). The correction uses the variance of the weighted sum, with Satterthwaite's degrees of freedom
-    (Biometrics Bulletin 2 (1946) 110-114).
+    The statistic is sum(weight * mean of stratum); each stratum is resampled separately (Davison & Hinkley 1997,
+    section 3.2). The degrees of freedom are Satterthwaite's (Biometrics Bulletin 2 (1946) 110-114).
     """
     resampled = unbiased = fourth = 0.0
     for values, weight in zip(strata, weights, strict=True):

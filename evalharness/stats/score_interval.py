@@ -1,7 +1,7 @@
 """Compute score intervals for the mean of bounded values: one family, several strata, paired differences, subsets.
 
-All of them are Wilson's interval with another variance. `limits` accepts arrays (..., tasks), so that a simulation can
-compute thousands of intervals in one call.
+All these intervals are Wilson's interval with different variances. `limits` accepts arrays (..., tasks), so that a
+simulation can compute thousands of intervals in one call.
 """
 
 from __future__ import annotations
@@ -18,22 +18,21 @@ from evalharness.stats.root import find_root
 
 Values = NDArray[np.float64]
 _ROUNDING = 1e-9
-"""By rounding errors, a mean of fractions may be so far outside its bounds."""
+"""Values outside the bounds by at most this amount are accepted, because means of fractions have rounding errors."""
 UNSEEN = 1.0
-"""Number of artificial tasks at each bound that are added to compute the dispersion. If 1 to 5 % of the tasks differ
-from a bound by unequal values, the interval covers 60 to 90 % with 0 such tasks, and 94 % or more with 1
-(benchmarks/coverage.py)."""
+"""Number of artificial tasks that are added at each bound when the dispersion is computed. They make intervals long
+enough if only 1 to 5 % of the tasks differ from a bound, by unequal values. In simulations, 95 % intervals then contain
+the true mean in 60 to 90 % of cases with 0 artificial tasks, and in 94 % or more with 1 (benchmarks/coverage.py)."""
 
 
 def score_mean(values: Sequence[float], confidence: float = 0.95) -> Interval:
     """Return the score interval for the mean of values within 0..1, such as the progress of a family's tasks.
 
-    It is Wilson's interval, whose variance mu (1 - mu) / n is multiplied by the dispersion of the values (the
+    It is Wilson's interval with the variance mu (1 - mu) / n multiplied by the dispersion of the values (the
     quasi-score of a binomial-type mean: Wedderburn, Biometrika 61 (1974) 439-447). The dispersion includes one
-    artificial task at 0 and one at 1: if only a few tasks differ from a bound, they say little about the next task. The
-    limit near the bound is then moved outwards, see `_near_the_edge`. For zeros and ones it is `success_interval`. It
-    covers 94 to 98 % for the distributions in benchmarks/coverage.py, and more if only a few values differ from the
-    bounds, or if these values are equal.
+    artificial task at each bound (see `UNSEEN`). The limit near a bound is moved outwards (see `_near_the_edge`). If
+    all values are 0 or 1, the interval equals `success_interval`. In simulations (benchmarks/coverage.py), 94 to 98 %
+    of the 95 % intervals contain the true mean; more if only a few values differ from the bounds.
     """
     return stratified_score([values], confidence)
 
@@ -48,9 +47,9 @@ def rate_interval(values: Sequence[float], *, binary: bool) -> Interval:
 
 
 def success_interval(successes: int, n: int) -> Interval:
-    """Return Wilson's 95 % interval. For one to ten successes or failures, move the limit near 0 or 1 outwards.
+    """Return Wilson's 95 % interval, with the limit near 0 or 1 moved outwards for one to ten successes or failures.
 
-    Without this, it covers 91 % at a true rate of 2.5 % in 20 tasks and 89 % at 0.2 % in 60; see `_near_the_edge`.
+    Plain Wilson intervals contain a true rate of 2.5 % in only 91 % of samples of 20 tasks; see `_near_the_edge`.
     """
     low, high = wilson(successes, n)
     if 0 < successes < n:
@@ -60,13 +59,13 @@ def success_interval(successes: int, n: int) -> Interval:
 
 
 def stratified_score(strata: Sequence[Sequence[float]], confidence: float = 0.95) -> Interval:
-    """Return the score interval for the mean over several strata (families); only variance within strata counts."""
+    """Return the score interval for the mean over several strata (families), from the variance within strata."""
     low, high = limits([sort_checked(stratum, 0.0) for stratum in strata], confidence)
     return float(low), float(high)
 
 
 def sort_checked(values: Sequence[float], least: float) -> Values:
-    """Sort the values, so that their order does not matter. Raise ValueError for values outside the bounds."""
+    """Sort the values, so that results do not depend on their order. Raise ValueError for values outside `least`..1."""
     data = np.sort(np.asarray(values, dtype=np.float64))
     if data.size == 0 or data[0] < least - _ROUNDING or data[-1] > 1 + _ROUNDING:
         bounds = "fractions 0..1" if least == 0 else "differences -1..1"
@@ -82,17 +81,17 @@ def limits(
     freedom: Any = None,
     unseen: Any = UNSEEN,
 ) -> tuple[Any, Any]:
-    """Return (low, high) for the mean of the values 0..1 in the last axis, over all strata.
+    """Return the interval (low, high) for the mean over all strata of values 0..1. The last axis is the task.
 
-    `inflation`: variance / variance of independent tasks. `freedom`: degrees of freedom of a variance between few
-    kinds; None for the normal quantile. `unseen`: see `UNSEEN`.
+    `inflation`: factor of the variance, if tasks are not independent. `freedom`: degrees of freedom of Student's t;
+    None for the normal distribution. `unseen`: number of artificial tasks at each bound, see `UNSEEN`.
     """
     n = sum(stratum.shape[-1] for stratum in strata)
     mean = sum(stratum.sum(axis=-1) for stratum in strata) / n
     within = within_strata(strata)
     tail = (1 + confidence) / 2
     quantile = ndtri(tail) if freedom is None else stdtrit(freedom, tail)
-    # quantile^2 / effective number of binary tasks
+    # quantile^2 / number of binary tasks that would give the same variance
     ratio = quantile**2 * dispersion(mean, within, n, unseen) * inflation / n
     half = np.sqrt(ratio * mean * (1 - mean) + ratio**2 / 4)
     low = np.clip((mean + ratio / 2 - half) / (1 + ratio), 0.0, mean)
@@ -102,23 +101,23 @@ def limits(
 
 
 def within_strata(strata: Sequence[Values]) -> Any:
-    """Return the sum of squares around the means of the strata, without bias although the means are estimated."""
+    """Return the sum of squares around the means of the strata, corrected for the bias from estimating these means."""
     n = sum(stratum.shape[-1] for stratum in strata)
     total: Any = 0.0
     for stratum in strata:
         size = stratum.shape[-1]
         squares = ((stratum - stratum.mean(axis=-1, keepdims=True)) ** 2).sum(axis=-1)
-        # For one stratum the factor is 1: the score interval already accounts for the estimated variance.
+        # For one stratum the factor is 1, because the score interval itself corrects for the estimated mean.
         total = total + squares * (size / (size - 1) * (n - 1) / n if size > 1 else 1.0)
     return total
 
 
 def unseen_pairs(strata: Sequence[Values]) -> Any:
-    """Return the number of artificial tasks for paired differences: `UNSEEN` times the squared share of tasks that have
-    the most frequent difference.
+    """Return the number of artificial tasks at each bound for paired differences.
 
-    If most tasks tie, the few other differences say little about the next task. If nearly all differences are distinct
-    (means of ten attempts), they say enough, and one artificial task at each bound would double the width.
+    It is `UNSEEN` times the squared share of tasks that have the most frequent difference. If most tasks tie, the few
+    other differences say little about further tasks, so artificial tasks are needed. If nearly all differences are
+    distinct (means of ten attempts), one artificial task at each bound would double the width for no reason.
     """
     values = np.round(np.sort(np.concatenate(strata, axis=-1), axis=-1), 9)
     n = values.shape[-1]
@@ -129,7 +128,7 @@ def unseen_pairs(strata: Sequence[Values]) -> Any:
 
 
 def dispersion(mean: Any, within: Any, n: int, unseen: Any) -> Any:
-    """Return variance / (mu (1 - mu)), with `unseen` tasks added at each bound; 1 if all values are at a bound."""
+    """Return variance / (mu (1 - mu)) after adding `unseen` tasks at each bound; 1 if all values are 0 or 1."""
     size = n + 2 * unseen
     centre = (mean * n + unseen) / size
     squares = within + n * (mean - centre) ** 2 + unseen * (centre**2 + (1 - centre) ** 2)
@@ -139,10 +138,10 @@ def dispersion(mean: Any, within: Any, n: int, unseen: Any) -> Any:
 def _near_the_edge(mean: Any, variance: Any, confidence: float) -> tuple[Any, Any]:
     """Return one-sided limits of the beta distribution with this mean and variance; the mean if the variance is 0.
 
-    Wilson's lower limit is too high after one to ten events: after one event in 20 tasks it excludes rates at which
-    one family in six has such an event. Brown, Cai & DasGupta (Statistical Science 16 (2001) 101-133, section 4.1.1)
-    then use the one-sided Poisson limit; this function does the same for any values. Farther from 0 and 1, Wilson's
-    interval is wider.
+    Wilson's lower limit is too high if there are one to ten successes. After one success in 20 tasks, it excludes true
+    rates that give a success in every sixth sample. For this case Brown, Cai & DasGupta (Statistical Science 16 (2001)
+    101-133, section 4.1.1) use the one-sided Poisson limit. This function does the same for any values. Farther from 0
+    and 1, Wilson's limits are wider and are used.
     """
     known = variance > 1e-15
     size = np.where(known, mean * (1 - mean) / np.where(known, variance, 1.0) - 1, 1.0)
@@ -153,7 +152,7 @@ def _near_the_edge(mean: Any, variance: Any, confidence: float) -> tuple[Any, An
 
 
 def p_of_no_difference(strata: Sequence[Values], *, inflation: Any = 1.0, freedom: Any = None) -> Any:
-    """Return the two-sided p that the mean paired difference -1..1 is 0, by the score test that `limits` inverts."""
+    """Return the two-sided p of the score test that the mean of paired differences -1..1 is 0, as in `limits`."""
     shares = [(stratum + 1) / 2 for stratum in strata]
     n = sum(stratum.shape[-1] for stratum in shares)
     mean = sum(stratum.sum(axis=-1) for stratum in shares) / n
@@ -165,16 +164,17 @@ def p_of_no_difference(strata: Sequence[Values], *, inflation: Any = 1.0, freedo
 
 _LEAST_P = 1e-6
 _LEAST_GAIN = 0.4
-"""Lower limit for the factor by which the order reduces the variance, because few tasks estimate this factor."""
+"""Minimum of the factor by which ordering the tasks by difficulty reduces the variance in `subset_interval`. The factor
+is estimated from few tasks and could be much too small."""
 
 
 def subset_interval(strata: Sequence[Sequence[float]], of: int, confidence: float = 0.95) -> Interval:
-    """Return the interval for the mean over `of` tasks, from the values 0..1 of a subset of them.
+    """Return the interval for the mean over `of` tasks, from the values 0..1 of a subset of these tasks.
 
-    Each stratum is a family, ordered by difficulty; the subset has one task of each of its equal parts. The variance of
-    `stratified_score` is multiplied by two factors: the share of tasks that were not played, and the mean squared
-    difference of neighbours / twice the variance, as for systematic samples (Wolter, Introduction to Variance
-    Estimation, 2nd ed., section 8.2). benchmarks/coverage_subset.py measures the coverage.
+    Each stratum is a family, ordered by difficulty and cut into parts of equal size; the subset has one task of each
+    part. The variance of `stratified_score` is multiplied by the share of tasks that are not in the subset, and by
+    (mean squared difference of neighbours) / (2 * variance), as for systematic samples (Wolter, Introduction to
+    Variance Estimation, 2nd ed., section 8.2). benchmarks/coverage_subset.py measures the coverage.
     """
     return _subset_limits(
         [np.asarray(stratum, dtype=np.float64) for stratum in strata], of, confidence, UNSEEN
@@ -184,8 +184,8 @@ def subset_interval(strata: Sequence[Sequence[float]], of: int, confidence: floa
 def subset_difference(strata: Sequence[Sequence[float]], rate: float, of: int) -> tuple[Interval, float]:
     """Return (95 % interval, two-sided p) of a mean paired difference -1..1 over `of` tasks, from a subset of them.
 
-    `strata`: as in `subset_interval`. `rate`: their mean, weighted by the number of tasks that each task represents. p
-    is derived from the interval, so both always agree.
+    `strata`: as in `subset_interval`. `rate`: the mean difference, weighted by the number of tasks that each task
+    represents. p is 1 - confidence of the widest interval that excludes 0, so p and the 95 % interval always agree.
     """
 
     shares = [(np.asarray(stratum, dtype=np.float64) + 1) / 2 for stratum in strata]
@@ -222,9 +222,9 @@ def _subset_limits(values: Sequence[Values], of: int, confidence: float, unseen:
 def pooled_interval(intervals: Sequence[tuple[int, float, Interval]]) -> Interval:
     """Return the interval for the mean over the tasks of several families, from each (tasks, rate, 95 % interval).
 
-    MOVER (Zou & Donner, Statistics in Medicine 27 (2008) 1693-1702): the distances between rates and limits, weighted
-    by the families' shares of tasks, add up as squares. `stratified_score` would assume that the variance within a
-    family is known, which is wrong for four tasks that all failed.
+    The method is MOVER (Zou & Donner, Statistics in Medicine 27 (2008) 1693-1702): the squared distances between rate
+    and limit, weighted by the squared shares of tasks, are added. `stratified_score` is not used, because it takes a
+    family of four tasks that all failed for a family without variance.
     """
     n = sum(tasks for tasks, _, _ in intervals)
     mean = sum(tasks * rate for tasks, rate, _ in intervals) / n

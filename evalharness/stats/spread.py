@@ -1,4 +1,4 @@
-"""Compute the interval of the standard deviation between the rates of several conditions over the same tasks."""
+"""Compute the interval of the standard deviation between the rates of several conditions, such as perturbations."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _TAIL = 0.025
 def spread_interval(values: NDArray[np.float64]) -> Interval:
     """Return the 95 % interval of the population standard deviation of the conditions' true rates.
 
-    `values`: tasks x conditions. The variance of the measured rates is a quadratic form of nearly normal means. It is
-    approximated by a scaled noncentral chi-square distribution, whose scale and degrees of freedom match the error of
-    the rates (Satterthwaite's moments; Box, Annals of Mathematical Statistics 25 (1954) 290-302, theorem 3.1). Its
-    noncentrality is the true variance. The measured deviation is too large on average, so the interval may be below it.
-    The interval is (0, 0) if no task differs between conditions.
+    `values`: tasks x conditions. The variance between the measured rates is a quadratic form of nearly normal means, so
+    its distribution is approximately a scaled noncentral chi-square. Scale and degrees of freedom follow from the
+    sampling error of the rates (Satterthwaite's moments; Box, Annals of Mathematical Statistics 25 (1954) 290-302,
+    theorem 3.1). The noncentrality stands for the true variance. Sampling error makes the measured deviation too large
+    on average, so the interval may lie below it. Return (0, 0) if no task differs between conditions.
     """
     n, conditions = values.shape
     deviations = values - values.mean(axis=1, keepdims=True)
@@ -33,7 +33,7 @@ def spread_interval(values: NDArray[np.float64]) -> Interval:
     measured = float((deviations.mean(axis=0) ** 2).sum()) / scale
 
     def noncentrality(below: float) -> float:
-        """Return the noncentrality for which the measured value is the quantile `below`; 0 if there is none."""
+        """Return the noncentrality that gives the measured value as quantile `below`; 0 if no noncentrality does."""
 
         def missing(value: float) -> float:
             return float(chndtr(measured, freedom, value)) - below
