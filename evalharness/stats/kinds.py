@@ -1,7 +1,7 @@
-"""Compute intervals and tests whose units are kinds of tasks instead of tasks.
+"""Compute intervals and tests whose independent units are kinds of tasks instead of tasks.
 
-The tasks of a family have kinds (a level of BabyAI, a domain of PDDL). A model that is better on one task of a kind is
-often better on all tasks of that kind. So four tasks of one level say less about the next level than four levels do.
+Each task belongs to a kind (a level of BabyAI, a domain of PDDL). A model that is better on one task of a kind is often
+better on all tasks of that kind. So four tasks of the same level say less about a new level than four levels do.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Grouping:
     """Groups the tasks of a stratum (a family) by kind."""
 
     member: NDArray[np.float64]
-    """tasks x kinds: 1 if the task is of the kind."""
+    """Array of tasks x kinds: 1 if the task (row) belongs to the kind (column), otherwise 0."""
 
     @classmethod
     def of(cls, kinds: Sequence[Hashable]) -> Grouping:
@@ -41,10 +41,10 @@ class Grouping:
         return int(self.member.shape[1])
 
     def square_sums(self, values: Values) -> Any:
-        """Return the sum over kinds of the squared sums of residuals, without bias although the mean is estimated.
+        """Sum the residuals of each kind, and return the sum of the squares of these sums.
 
-        Bias-reduced linearization (CR2) for a mean: R. M. Bell & D. F. McCaffrey, Survey Methodology 28 (2002)
-        169-181.
+        Each square is corrected for the bias from estimating the mean. This is bias-reduced linearization (CR2) for a
+        mean: R. M. Bell & D. F. McCaffrey, Survey Methodology 28 (2002) 169-181.
         """
         sizes = self.member.sum(axis=0)
         sums = (values - values.mean(axis=-1, keepdims=True)) @ self.member
@@ -52,8 +52,8 @@ class Grouping:
 
     @property
     def freedom(self) -> float:
-        """Degrees of freedom of `square_sums` if all tasks of a kind have equal results: kinds - 1 for equal sizes,
-        fewer if a few kinds have most of the tasks (Satterthwaite's method, as in Bell & McCaffrey)."""
+        """Degrees of freedom of `square_sums`: number of kinds - 1, or less if a few kinds have most of the tasks.
+        Computed by Satterthwaite's method, as in Bell & McCaffrey, as if all tasks of a kind had equal results."""
         sizes = self.member.sum(axis=0)
         share = sizes / sizes.sum()
         scaled = np.diag(sizes / np.sqrt(1 - share)) @ (np.eye(len(sizes)) - share[None, :])
@@ -62,9 +62,9 @@ class Grouping:
 
 
 def inflation_by_kind(strata: Sequence[Values], groupings: Sequence[Grouping]) -> tuple[Any, Any]:
-    """Return (variance of the mean by kinds / variance by tasks, degrees of freedom). Every stratum needs two kinds.
+    """Return (variance with kinds as units / variance with tasks as units, degrees of freedom) of the mean.
 
-    The ratio is at least 1, because a few kinds can agree by chance.
+    Every stratum needs two kinds. A ratio below 1 is raised to 1, because few kinds can be alike by chance.
     """
     n = sum(stratum.shape[-1] for stratum in strata)
     by_kind = [g.square_sums(s) for s, g in zip(strata, groupings, strict=True)]
@@ -72,7 +72,7 @@ def inflation_by_kind(strata: Sequence[Values], groupings: Sequence[Grouping]) -
     by_task = np.asarray(within_strata(strata)) * (n / (n - 1))
     known = (by_task > 1e-15) & (total > 1e-15)
     inflation = np.where(known, np.maximum(1.0, total / np.where(known, by_task, 1.0)), 1.0)
-    # If no value varies, weight the strata by their sizes.
+    # If no value varies, the degrees of freedom weight the strata by their numbers of tasks.
     parts = [np.where(known, part, s.shape[-1]) for part, s in zip(by_kind, strata, strict=True)]
     squares = sum(part**2 / g.freedom for part, g in zip(parts, groupings, strict=True))
     return inflation, sum(parts) ** 2 / squares
@@ -99,9 +99,9 @@ def _sort_tasks(
 def score_mean_by_kind(
     strata: Sequence[Sequence[float]], kinds: Sequence[Sequence[Hashable]], confidence: float = 0.95
 ) -> Interval | None:
-    """Return the score interval of the mean with kinds as units, for new kinds of tasks that are similar to these.
+    """Return the score interval of the mean with kinds as units: the mean over all similar kinds of tasks.
 
-    `kinds`: the kind of each value, in the shape of `strata`. Return None if a stratum has only one kind.
+    `kinds`: the kind of each value in `strata`. Return None if a stratum has only one kind.
     """
     values, listed = _sort_tasks(strata, kinds)
     return _interval(values, listed, confidence, UNSEEN)
@@ -122,7 +122,7 @@ def _interval(
 def score_difference_by_kind(
     strata: Sequence[Sequence[float]], kinds: Sequence[Sequence[Hashable]], confidence: float = 0.95
 ) -> Interval | None:
-    """Return the score interval of a mean paired difference -1..1 over kinds; None if a stratum has only one kind."""
+    """Return the score interval of a mean paired difference -1..1 by kind; None if a stratum has only one kind."""
     values, listed = _sort_tasks(strata, kinds)
     shares = [(stratum + 1) / 2 for stratum in values]
     interval = _interval(shares, listed, confidence, unseen_pairs(shares))
@@ -132,10 +132,10 @@ def score_difference_by_kind(
 def difference_p_by_kind(
     strata: Sequence[Sequence[float]], kinds: Sequence[Sequence[Hashable]]
 ) -> float | None:
-    """Return the two-sided p of no difference on new kinds of tasks, by the test that `score_difference_by_kind`
-    inverts. Return None if a stratum has only one kind.
+    """Return the two-sided p of the test that belongs to the interval `score_difference_by_kind`. Return None if a
+    stratum has only one kind.
 
-    A test that flips the signs of whole kinds could not give a p below 2/2^6 = 0.03 with six kinds.
+    Flipping the signs of whole kinds is no alternative: with six kinds its smallest p is 2/2^6 = 0.03.
     """
     values, listed = _sort_tasks(strata, kinds)
     groupings = _groupings(listed)

@@ -1,4 +1,4 @@
-"""Compute an interval of a paired difference that agrees with its test: it excludes 0 if and only if p < 0.05."""
+"""Compute an interval of a mean paired difference that excludes 0 if and only if the test's p is below 0.05."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from evalharness.stats.score_interval import dispersion, sort_checked, unseen_pa
 _ALPHA = 0.05
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 _SHARES = (_NODES + 1) / 2
-"""Quantiles (Gauss-Legendre nodes) at which the distribution of the mean size is evaluated."""
+"""Probabilities (Gauss-Legendre nodes) at which the quantiles of the mean size of a change are evaluated."""
 _UNSEEN = 0.25
-"""Factor of `unseen_pairs`. If a few tasks change by unequal sizes, the interval covers 86 % with factor 0, and more
-than 98 % with factor 1 (benchmarks/coverage.py)."""
+"""Factor of `unseen_pairs`. If a few tasks change by unequal sizes, a 95 % interval contains the true difference in 86
+% of cases with factor 0, and in more than 98 % with factor 1 (benchmarks/coverage.py)."""
 _RESOLVED = 0.001
-"""Smallest p that random permutations measure well."""
+"""Smallest p that random permutations measure precisely."""
 
 
 def paired_interval(strata: Sequence[Sequence[float]], p: float) -> Interval:
-    """Return the 95 % interval of the mean of the paired differences -1..1 in all strata (families). `p`: result of
-    their two-sided test over tasks.
+    """Return the 95 % interval of the mean paired difference -1..1 in all strata (families). `p`: result of a two-sided
+    test of these differences.
 
-    The difference is (mean size) * (2 * share upwards - 1). The mean size says how much the tasks change; the share
-    upwards is the part of this change that is a gain. Each limit combines the distributions of both, by the melding
-    method of M. P. Fay & K. Lumbard, Statistics in Medicine 40 (2021) 1147-1159. They use the exact McNemar test. We
-    use the mid-p test, and generalise the method twice. First, a difference may be a fraction: the mean size has its
-    measured dispersion (within strata). Second, the evidence on the share upwards is the number of equal changes whose
-    test gives `p`, so the limits agree with any test. For the McNemar mid-p test it is the number of changed tasks.
+    The mean difference is (mean size) * (2 * share upwards - 1). The mean size is the mean of the absolute differences.
+    The share upwards is the part of the total size that is a gain. A limit combines the distributions of mean size and
+    share upwards by the melding method of M. P. Fay & K. Lumbard, Statistics in Medicine 40 (2021) 1147-1159. Three
+    things differ from the paper. We use the mid-p instead of the exact McNemar test. Differences may be fractions, so
+    the mean size has its measured dispersion. The distribution of the share upwards is that of as many equal changes as
+    give `p`, so that interval and test agree. For McNemar's test this is the number of changed tasks.
     """
     deltas = [sort_checked(stratum, -1.0) for stratum in strata]
     n = sum(len(stratum) for stratum in deltas)
-    # Use an exact sum, so that exchanging the runs only changes its sign.
+    # Use an exact sum, so that the interval only changes its sign if the two runs are exchanged.
     change = fsum(np.concatenate(deltas))
     if change < 0:
         low, high = paired_interval([[-d for d in stratum] for stratum in strata], p)
         return -high, -low
-    # Sort by size, because a sum of floats depends on the order, and the order of the tasks must not matter.
+    # Sort, because a sum of floats depends on the order of its terms, and the order of the tasks must not matter.
     sizes = [np.sort(np.abs(stratum)) for stratum in deltas]
     moved = sum(float(stratum.sum()) for stratum in sizes)
     mean = moved / n
@@ -56,7 +56,7 @@ def paired_interval(strata: Sequence[Sequence[float]], p: float) -> Interval:
 def _count_changes(
     sizes: Sequence[NDArray[np.float64]], change: float, moved: float, p: float
 ) -> tuple[float, float]:
-    """Return (upwards, downwards): numbers of changes of equal size whose test gives `p`."""
+    """Return (gains, losses): if all changes had the same size, these numbers of gains and losses would give `p`."""
     if moved <= 0:
         return 0.0, 0.0
     equal = moved**2 / sum(float((stratum**2).sum()) for stratum in sizes)
@@ -76,15 +76,15 @@ def _count_changes(
 
 
 def _share(up: float, down: float, x: ArrayLike) -> NDArray[np.float64]:
-    """Return the probability that the share upwards is at most x, given the numbers of changes up and down.
+    """Return the probability that the share of gains is at most x, given `up` gains and `down` losses.
 
-    It is the mean of the two beta distributions of the Clopper-Pearson limits; at 1/2 it is the one-sided mid-p.
+    It is the mean of the two beta distributions of the Clopper-Pearson limits. At x = 1/2 it is the one-sided mid-p.
     """
     return (_beta(up, down + 1, x) + _beta(up + 1, down, x)) / 2
 
 
 def _beta(a: float, b: float, x: ArrayLike) -> NDArray[np.float64]:
-    """Return the distribution function of beta(a, b) at x; all mass is at 0 if a is 0, at 1 if b is 0."""
+    """Return the distribution function of beta(a, b) at x. If a is 0, all probability is at 0; if b is 0, at 1."""
     inside = np.clip(np.asarray(x, dtype=np.float64), 0.0, 1.0)
     if a <= 0 or b <= 0:
         return np.where(inside >= (1 if b <= 0 else 0), 1.0, 0.0) * (np.asarray(x) >= 0)
@@ -92,13 +92,13 @@ def _beta(a: float, b: float, x: ArrayLike) -> NDArray[np.float64]:
 
 
 def _quantile(trials: float, mean: float, up: float, down: float, p: float) -> float:
-    """Return the lower 2.5 % limit: above 0 if p < 0.05, otherwise at most 0."""
+    """Return the lower limit of the 95 % interval, which is above 0 if p < 0.05, and otherwise at most 0."""
     events = trials * mean
     if p < _ALPHA:
         low, high = 0.0, 1.0
         size = betaincinv(events + 0.5, trials - events + 0.5, _SHARES)
     else:
-        # A limit below 0 is lower if more tasks change, so use the upper Clopper-Pearson limit.
+        # A limit below 0 is lower if the changes are larger, so use the upper Clopper-Pearson limit of the mean size.
         low, high = -1.0, 0.0
         size = betaincinv(events + 1, max(trials - events, 1e-9), _SHARES)
 

@@ -9,30 +9,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 RESAMPLES = 9_999
-"""Number of random permutations in `attempts_test`; its smallest p is 0.0001."""
+"""Number of random permutations in `attempts_test`. The smallest p that they allow is 0.0001."""
 _SEED = 20_250_104
 
 
 @dataclass(frozen=True)
 class Components:
-    """The parts of the variance of a rate, which is the mean over tasks and attempts."""
+    """The parts of the error of a rate, which is a mean over tasks and attempts."""
 
     repeats: float
     """Number of attempts per task (harmonic mean over tasks)."""
     between_task: float
-    """Standard deviation of the tasks' scores with infinitely many attempts."""
+    """Standard deviation between tasks, as if each task had infinitely many attempts."""
     between_run: float
-    """Standard deviation of one attempt around its task's mean."""
+    """Standard deviation of the attempts at a task around the task's mean."""
     standard_error_tasks: float
-    """Standard error with new tasks and infinitely many attempts."""
+    """Standard error of the rate from the choice of tasks, as if each task had infinitely many attempts."""
     standard_error_runs: float
-    """Standard error with the same tasks and new attempts."""
+    """Standard error of the rate if these tasks are attempted again."""
 
 
 def variance_components(strata: Sequence[Sequence[Sequence[float]]]) -> Components | None:
-    """Split the variance of a rate into tasks and attempts. Return None unless two tasks have several attempts.
+    """Split the variance of a rate into parts from tasks and from attempts; None unless two tasks have several
+    attempts.
 
-    `strata`: for each family, the list of attempts of each task. Differences between families belong to neither part.
+    `strata`: for each family, the list of attempts of each task. Differences between families count in neither part.
 
     The method is a one-way analysis of variance with tasks as random effect; a negative between-task variance becomes
     0. Searle, Casella & McCulloch, Variance Components (1992), section 3.6 (harmonic mean for unequal numbers).
@@ -57,7 +58,7 @@ def variance_components(strata: Sequence[Sequence[Sequence[float]]]) -> Componen
 
 
 def standard_error(strata: Sequence[Sequence[float]]) -> float:
-    """Return the standard error of the mean of all values, from their variance within strata; 0 without a variance."""
+    """Return the standard error of the mean of all values, from the variance within strata; 0 if no value varies."""
     sizes = [len(stratum) for stratum in strata]
     freedom = sum(sizes) - len(sizes)
     spread = sum(float(np.var(np.sort(stratum))) * len(stratum) for stratum in strata)
@@ -67,13 +68,12 @@ def standard_error(strata: Sequence[Sequence[float]]) -> float:
 def attempts_test(
     first: Sequence[Sequence[float]], second: Sequence[Sequence[float]], *, resamples: int = RESAMPLES
 ) -> float:
-    """Return the two-sided p that each task's attempts in both runs come from one distribution. The runs may have
-    different numbers of attempts.
+    """Return the two-sided p of the hypothesis that each task's attempts in both runs come from the same distribution.
 
-    Within each task, permute the attempts of both runs at random. The statistic is the sum over tasks of the difference
-    of the means. Under the null hypothesis every permutation is equally likely, so the level is correct for any numbers
-    of attempts (Lehmann & Romano, Testing Statistical Hypotheses (2005), section 15.2). The level of a sign-flip test
-    would be wrong: one attempt minus a mean of ten is skewed. The permutations are seeded; the observed one counts.
+    The statistic is the sum over tasks of the difference of the two means. The test permutes the attempts of both runs
+    within each task, with a fixed seed; the observed order counts as one permutation. The level is correct even if the
+    runs have different numbers of attempts (Lehmann & Romano, Testing Statistical Hypotheses (2005), section 15.2). A
+    sign-flip test would then have a wrong level, because one attempt minus a mean of ten has a skewed distribution.
     """
     generator = np.random.default_rng(_SEED)
     observed, bound = 0.0, 0.0
@@ -93,7 +93,7 @@ def attempts_test(
 def _sums_of_subsets(
     values: NDArray[np.float64], size: int, count: int, generator: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return the sums of `count` random subsets of `size` of the values."""
+    """Return the sums of `count` random subsets of the values; each subset has `size` values."""
     if len(np.unique(values)) == 2:
         low, high = values[0], values[-1]
         highs = int((values == high).sum())

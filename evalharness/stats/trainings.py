@@ -1,4 +1,4 @@
-"""Compute means over trainings that differ only in their seed; trainings and tasks are crossed random effects."""
+"""Compute intervals and tests of means over trainings that differ only in their seed."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _POWER = 0.8
 
 @dataclass(frozen=True)
 class SeedError:
-    """Variances of the mean over trainings and tasks."""
+    """Parts of the variance of a mean over trainings and tasks."""
 
     trainings: float
-    """Variance from the choice of seeds: variance of the trainings' means / their number. Includes `attempts`."""
+    """Part from the choice of seeds, including `attempts`: variance of the trainings' means / number of trainings."""
     tasks: float
-    """Variance from the choice of tasks: variance of the tasks' means / their number. Includes `attempts`."""
+    """Part from the choice of tasks, including `attempts`: variance of the tasks' means / number of tasks."""
     attempts: float
-    """Variance that neither the training nor the task explains."""
+    """Part that neither the training nor the task explains, for example from the sampling of replies."""
     count: int
 
 
 def seed_error(families: Sequence[Scores]) -> SeedError:
-    """Split the variance by two-way random effects within families. At least two trainings are needed."""
+    """Split the variance of the mean by a two-way analysis (trainings x tasks) in each family. Needs two trainings."""
     count, n = families[0].shape[0], sum(scores.shape[1] for scores in families)
     means = sum(scores.sum(axis=1) for scores in families) / n
     tasks = attempts = 0.0
@@ -49,9 +49,9 @@ def seed_error(families: Sequence[Scores]) -> SeedError:
 def mean_over_trainings(ends: Interval, mean: float, scores: Sequence[Scores]) -> Interval:
     """Widen `ends`, the interval of a rate over tasks, by the variance between trainings; keep it within 0..1.
 
-    The variance is trainings + tasks - attempts, as in the analysis of several readers of the same cases (Obuchowski &
-    Rockette, Communications in Statistics 24 (1995) 285-308). The quantile is Student's t with the degrees of freedom
-    of Hillis (Statistics in Medicine 26 (2007) 596-619).
+    The total variance is trainings + tasks - attempts (see `SeedError`), as in medical studies where several readers
+    judge the same cases (Obuchowski & Rockette, Communications in Statistics 24 (1995) 285-308). The quantile is that
+    of Student's t with the degrees of freedom of Hillis (Statistics in Medicine 26 (2007) 596-619).
     """
     error = seed_error(scores)
     total = error.trainings + max(0.0, error.tasks - error.attempts)
@@ -62,12 +62,12 @@ def mean_over_trainings(ends: Interval, mean: float, scores: Sequence[Scores]) -
 
 @dataclass(frozen=True)
 class _Widening:
-    """The amount by which trainings widen an interval over tasks."""
+    """The variances from which an interval over tasks is widened to an interval over trainings and tasks."""
 
     variance: float
-    """Variance of the mean over trainings and tasks."""
+    """Total variance of the mean over trainings and tasks."""
     tasks: float
-    """The part of `variance` that the interval over tasks already contains."""
+    """Variance from tasks, which the interval over tasks already includes."""
     freedom: float
 
     @property
@@ -75,32 +75,34 @@ class _Widening:
         return float(stdtrit(self.freedom, 0.975)) if self.freedom < inf else Z_95
 
     def of(self, ends: Interval, mean: float) -> Interval:
-        """Add the variance that `ends` lacks to each limit, as in MOVER (Zou & Donner, Statistics in Medicine 27 (2008)
-        1693-1702), so that an interval near 0 or 1 stays asymmetric. The result is never narrower than `ends`."""
+        """Widen each limit of `ends` by the variance that `ends` does not include, as in MOVER (Zou & Donner,
+        Statistics in Medicine 27 (2008) 1693-1702): an interval near 0 or 1 stays asymmetric. The result is never
+        narrower than `ends`."""
         extra = sqrt(max(0.0, self.quantile**2 * self.variance - Z_95**2 * self.tasks))
         return mean - hypot(mean - ends[0], extra), mean + hypot(ends[1] - mean, extra)
 
 
 @dataclass(frozen=True)
 class TrainingsTest:
-    """Student's t test of a difference between two means over trainings."""
+    """Student's t test of a difference between means over trainings. `ends`: the interval of the difference over
+    tasks."""
 
     difference: float
     widening: _Widening
 
     def interval(self, ends: Interval) -> Interval:
-        """Widen `ends`, an interval over tasks or kinds, by the variance between trainings; keep it within -1..1."""
+        """Widen `ends`, an interval over tasks or kinds of tasks, by the variance between trainings, within -1..1."""
         low, high = self.widening.of(ends, self.difference)
         return max(-1.0, low), min(1.0, high)
 
     def standard_error(self, ends: Interval) -> float:
-        """Return the standard error, computed from the end of the interval that is nearer to 0."""
+        """Return |difference - end of `interval` nearer to 0| / quantile, so that `p` agrees with `interval`."""
         low, high = self.widening.of(ends, self.difference)
         reach = self.difference - low if self.difference > 0 else high - self.difference
         return reach / self.widening.quantile
 
     def p(self, ends: Interval) -> float:
-        """Return the two-sided p; it is below 0.05 if and only if `interval` excludes 0."""
+        """Return the two-sided p, which is below 0.05 if and only if `interval` excludes 0."""
         error = self.standard_error(ends)
         if error <= 0:
             return 1.0 if self.difference == 0 else 0.0
@@ -117,13 +119,13 @@ class TrainingsTest:
 def compare_trainings(
     first: Sequence[Scores], second: Sequence[Scores], *, paired: bool = False, alone: bool = True
 ) -> TrainingsTest:
-    """Test second - first over the same tasks, family by family; at least one side needs two trainings.
+    """Test the difference second - first over the same tasks in each family; `first` or `second` needs two trainings.
 
-    The variance between trainings is pooled over both sides, and the test uses its degrees of freedom. Hillis's degrees
-    of freedom, which add those of the tasks, would give a false positive in 8 to 14 % of tables of equal ways of
-    training at two and three seeds (benchmarks/coverage_trainings.py). `paired`: compare training by training (for
-    example under a perturbation). A side with one training gets the variance of the other side, unless `alone` is
-    False: that side was not trained.
+    The variance between trainings is pooled over `first` and `second`, and the test uses its degrees of freedom.
+    Hillis's degrees of freedom are larger: with two or three seeds, 8 to 14 % of comparisons of equally good training
+    methods would be significant (benchmarks/coverage_trainings.py). `paired`: both sides are the same trainings (for
+    example with and without a perturbation). `alone`: a side with one run is one training, with the variance of the
+    other side; if False, it is a model without training seeds, which has no variance between trainings.
     """
     sizes = [scores.shape[1] for scores in first]
     deltas = [b.mean(axis=0) - a.mean(axis=0) for a, b in zip(first, second, strict=True)]
