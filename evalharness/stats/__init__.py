@@ -1,6 +1,6 @@
 """Compute statistics of evaluations. Each function names its source; docs/statistics.md says when to use it.
 
-A module is imported at the first use of one of its names, because importing scipy takes a second.
+The modules are imported only when one of their functions is first used, because importing scipy takes a second.
 """
 
 from importlib import import_module

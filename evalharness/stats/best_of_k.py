@@ -1,4 +1,4 @@
-"""Estimate the best of k samples from n stored samples without bias: all subsets of k have the same weight."""
+"""Estimate the best of k samples without bias, by averaging over all subsets of k of the n stored samples."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from scipy.special import gammaln
 
 
 def _subset_share(part: ArrayLike, whole: ArrayLike, k: int) -> Any:
-    """Return C(part, k) / C(whole, k): the share of subsets of k items that contain only items of `part`."""
+    """Return C(part, k) / C(whole, k): of all subsets of k items, the share that has only items of `part`."""
     a, b = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
     safe = np.maximum(a, k)
     log_share = gammaln(safe + 1) - gammaln(safe - k + 1) - gammaln(b + 1) + gammaln(b - k + 1)
-    # Round to twelve digits: logarithms lose the last digits, and 0.3 should print as 0.3.
+    # Round, because the last digits of a value that is computed from logarithms are wrong.
     return np.where(a < k, 0.0, np.round(np.exp(log_share), 12))
 
 
@@ -47,8 +47,7 @@ def expected_best_of_k(values: ArrayLike, k: int) -> Any:
     """Return the expected maximum of k of the n samples in the last axis, for each task (for example best progress).
 
     The i-th smallest value is the maximum of C(i-1, k-1) of the C(n, k) subsets. Tang et al., "Showing Your Work
-    Doesn't Always Work", ACL 2020, section 3 (unbiased, unlike the plug-in estimate with replacement). For values 0
-    and 1 this is pass@k.
+    Doesn't Always Work", ACL 2020, section 3: unbiased, unlike drawing with replacement. For 0 and 1 it is pass@k.
     """
     ordered = np.sort(np.asarray(values, dtype=np.float64), axis=-1)
     n = ordered.shape[-1]

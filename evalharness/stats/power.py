@@ -1,4 +1,4 @@
-"""Compute the true difference between two runs that their comparison can detect, and the number of tasks it needs."""
+"""Compute the smallest true difference that a comparison of two runs detects, and the number of tasks that it needs."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from evalharness.stats.root import find_root
 def mcnemar_power(n: int, discordant: float, difference: float, *, alpha: float = 0.05) -> float:
     """Return the probability that the McNemar mid-p test detects a true difference of success rates over `n` tasks.
 
-    `discordant`: probability that only one run solves a task; at least |difference|. The power is exact and
-    unconditional: the number of such tasks is binomial, and given this number, the number of gains is binomial, too
-    (Lachin, Statistics in Medicine 11 (1992) 1239-1251).
+    `discordant`: probability that exactly one of the runs solves a task; at least |difference|. The power is exact: it
+    averages over the binomial number of such tasks (Lachin, Statistics in Medicine 11 (1992) 1239-1251).
     """
     if n < 1 or not abs(difference) <= discordant <= 1:
         raise ValueError(f"no paired tasks have n {n}, discordant {discordant}, difference {difference}")
-    from scipy.special import bdtr, bdtrik  # importing scipy.stats takes three times as long
+    from scipy.special import bdtr, bdtrik  # scipy.stats is slower to import
 
     if discordant == 0:
         return 0.0
     m = np.arange(n + 1)
-    # For each m, the largest number of rarer changes that rejects (at first up to two more); -1: none rejects.
+    # For each number m of changed tasks: the largest count of the rarer change with p <= alpha; -1 if there is none.
+    # The first guess may be too large by two.
     most = np.ceil(np.nan_to_num(bdtrik(alpha / 2, m, 0.5))) + 1
     for _ in range(2):
         most = np.where(
@@ -42,7 +42,7 @@ MOST_TASKS = 100_000
 
 def tasks_needed(discordant: float, difference: float, *, power: float = 0.8) -> int | None:
     """Return the approximate number of tasks with which the McNemar mid-p test detects a true difference with `power`
-    at 5 % (`mcnemar_power`); None if it is above `MOST_TASKS`."""
+    at the 5 % level (see `mcnemar_power`); None if this number is above `MOST_TASKS`."""
     enough = 1
     while mcnemar_power(enough, discordant, difference) < power:
         if (enough := 2 * enough) > MOST_TASKS:
@@ -59,11 +59,10 @@ def tasks_needed(discordant: float, difference: float, *, power: float = 0.8) ->
 def detectable_difference(
     differences: Sequence[float], *, power: float = 0.8, alpha: float = 0.05
 ) -> float | None:
-    """Return the smallest true mean of paired differences that the sign-flip test detects with `power`, or None.
+    """Return the smallest true mean of paired differences that the sign-flip test detects with `power`, if any.
 
-    Assume that tasks change as often and by as much as in this comparison, or more often if the difference needs it.
-    For success the power is exact (McNemar mid-p). Differences that are fractions count as
-    (sum of sizes)^2 / (sum of squares) changes of equal size.
+    Assume that as many tasks change as in `differences`, or more if the mean needs it. For success the power is exact
+    (McNemar mid-p). For fractions it is that of (sum of sizes)^2 / (sum of squares) changes of equal size.
     """
 
     sizes = np.abs(np.asarray(differences, dtype=np.float64))
@@ -82,8 +81,8 @@ def detectable_by_attempts(
 ) -> float | None:
     """Return the smallest true mean difference that `attempts_test` detects with `power`.
 
-    It is (z[1 - alpha/2] + z[power]) times the standard deviation of the test's statistic. Return None if no task's
-    attempts vary, or if the difference would be above 1.
+    It is (z[1 - alpha/2] + z[power]) times the standard deviation of the test's statistic. Return None if the attempts
+    of no task differ from each other, or if the result would be above 1.
     """
     from scipy.special import ndtri
 

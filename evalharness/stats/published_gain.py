@@ -1,4 +1,4 @@
-"""Judge a gain between two printed rates, such as 46.1 % and 55.5 % of 128 games, without their episodes."""
+"""Test the difference between two published rates, such as 46.1 % and 55.5 % of 128 games, without their episodes."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def parse_rate(text: str) -> PrintedRate:
 
 
 def difference_interval(before: PrintedRate, after: PrintedRate) -> tuple[float, float]:
-    """Return the 95 % interval of after - before for independent games (Newcombe, Stat. in Medicine 17 (1998), 873-890,
-    method 10)."""
+    """Return the 95 % interval of after - before, if games are independent (Newcombe, Stat. in Medicine 17 (1998)
+    873-890, method 10)."""
     (low_a, high_a), (low_b, high_b) = (wilson(rate.successes, rate.games) for rate in (before, after))
     gain = after.share - before.share
     down = sqrt((after.share - low_b) ** 2 + (high_a - before.share) ** 2)
@@ -50,7 +50,7 @@ def fisher_p(before: PrintedRate, after: PrintedRate) -> float:
 
 
 def games_needed(before: PrintedRate, after: PrintedRate, power: float = 0.8) -> int | None:
-    """Return the games per side that detect this gain at p < 0.05 with this power; None if the rates are equal."""
+    """Return the games per rate with which a test detects this gain at p < 0.05; None if the rates are equal."""
     gain = after.share - before.share
     if gain == 0:
         return None
@@ -60,7 +60,7 @@ def games_needed(before: PrintedRate, after: PrintedRate, power: float = 0.8) ->
 
 
 def expected_distinct(draws: int, games: int) -> float:
-    """Return the expected number of different games in `draws` draws with replacement."""
+    """Return the expected number of different games if `draws` games are drawn from `games` with replacement."""
     return games * (1 - (1 - 1 / games) ** draws)
 
 

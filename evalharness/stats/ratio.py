@@ -1,4 +1,4 @@
-"""Compute many ratios of sums over tasks, and their differences between two runs over the same tasks."""
+"""Compute many figures that are a ratio of two sums over tasks, and their differences between two runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 from evalharness.stats.intervals import Z_95, Interval, expanded_tail
 
 Counts = NDArray[np.float64]
-"""Array of tasks x figures x 2: numerator (count) and denominator (base)."""
+"""Array of tasks x figures x 2: count (numerator) and base (denominator) of each figure in each task."""
 
 _SEED = 20_250_103
 _RESAMPLES = 2_000
@@ -36,10 +36,10 @@ def bootstrap_ratios(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the 95 % limits (low, high) of every figure, by resampling tasks within each stratum (a family).
 
-    `other`: the same tasks in another run; then return the limits of the difference other - strata, and resample the
-    same tasks in both runs. Percentiles are expanded as in `bootstrap_mean`. The variance of the ratio comes from
-    count - ratio x base per task (the delta method; Davison & Hinkley 1997, section 2.7). Resamples with a base of 0
-    are left out; the limits are nan if none is left.
+    `other`: the same tasks in another run. If given, return the limits of the difference other - strata, and resample
+    the same tasks in both runs. Percentiles are expanded as in `bootstrap_mean`; the variance of a ratio is that of
+    count - ratio x base over tasks (delta method; Davison & Hinkley 1997, section 2.7). Resamples with a base of 0 are
+    left out. The limits are nan if every resample has a base of 0.
     """
     figures = strata[0].shape[1]
     runs = [strata] if other is None else [strata, other]
@@ -60,15 +60,16 @@ def bootstrap_ratios(
     return low, high
 
 
-@lru_cache(maxsize=8)  # one draw serves all figures and both runs
+@lru_cache(maxsize=8)  # the same resamples for all figures and both runs
 def _draws(*sizes: int) -> list[NDArray[np.float64]]:
-    """For each stratum of so many tasks: how often a resample (row) holds each task (column)."""
+    """Return, for each stratum with `sizes` tasks, how often each resample (row) contains each task (column)."""
     generator = np.random.default_rng(_SEED)
     return [generator.multinomial(n, np.full(n, 1 / n), size=_RESAMPLES).astype(np.float64) for n in sizes]
 
 
 def _residuals(runs: Sequence[Sequence[Counts]]) -> list[list[NDArray[np.float64]]]:
-    """Return (count - ratio x base) / sum of bases per task, for each run and stratum; negative for a first run."""
+    """Return (count - ratio x base) / sum of bases per task, for each run and stratum; of two runs, the first is
+    negated."""
     residuals = []
     for j, run in enumerate(runs):
         sign = -1.0 if len(runs) == 2 and j == 0 else 1.0
@@ -81,11 +82,11 @@ def _residuals(runs: Sequence[Sequence[Counts]]) -> list[list[NDArray[np.float64
 def mean_length_interval(strata: Sequence[Counts], longest: float) -> Interval:
     """Return the 95 % interval of a mean length: sum of lengths / number of items, with lengths from 1 to `longest`.
 
-    `strata`: tasks x 2 (sum of lengths, number of items). A few tasks with very long items make the resampled mean
-    skewed, so plain percentiles are too short above it. The result takes the outer limits of two intervals. The
-    studentized bootstrap of the logarithm (Davison & Hinkley 1997, section 5.2) keeps its coverage even if one task in
-    ten runs to the turn limit. The score interval of the reciprocal has a width even if every length is 1.
-    `benchmarks/coverage_ratios.py` compares them. Without any item the result is (nan, nan).
+    `strata`: tasks x 2 (sum of lengths, number of items). If a few tasks have very long items, percentiles of the
+    resampled mean give a too small upper limit. So the result is the union of two intervals. The studentized bootstrap
+    of the logarithm (Davison & Hinkley 1997, section 5.2) is reliable even if one task in ten reaches the turn limit.
+    The score interval of the reciprocal has a width above 0 even if every length is 1. `benchmarks/coverage_ratios.py`
+    compares both intervals. Without any item the result is (nan, nan).
     """
     sums = np.sum([stratum.sum(axis=0) for stratum in strata], axis=0)
     if not sums[1] > 0:
@@ -121,8 +122,8 @@ def _studentized(strata: Sequence[Counts], sums: NDArray[np.float64]) -> Interva
 def _log_error(
     sums: NDArray[np.float64], moments: Sequence[tuple[int, NDArray[np.float64]]]
 ) -> NDArray[np.float64]:
-    """Return the standard error of the logarithm of the ratio for each row of `sums` (delta method). `moments`: sums of
-    length, count and their products in each stratum."""
+    """Return the standard error of the logarithm of the ratio for each row of `sums` (delta method). `moments`: for
+    each stratum the number of tasks, and the sums of length, count and their products."""
     ratio = sums[:, 0] / sums[:, 1]
     variance = np.zeros(len(sums))
     for n, (length, count, squares, products, counts) in ((n, each.T) for n, each in moments):
@@ -133,7 +134,7 @@ def _log_error(
 
 
 def _score_of_reciprocal(strata: Sequence[Counts], sums: NDArray[np.float64]) -> Interval:
-    """Return Wilson's interval of count / length. Leaving out one task at a time measures the dispersion."""
+    """Return the reciprocals of the ends of Wilson's interval of count / length, whose variance is the jackknife's."""
     share = float(sums[1] / sums[0])
     variance = 0.0
     for stratum in strata:
