@@ -21,7 +21,7 @@ from evalharness import stats
 from evalharness.base.paths import data_folder, published_folder
 from evalharness.envs import specs
 from evalharness.envs.base import Task
-from evalharness.suites.draws import subset_of
+from evalharness.suites.draws import choose_subset
 from evalharness.suites.selection import family_tasks
 
 FAMILIES = ("babyai", "jericho", "pddl", "sciworld")
@@ -82,7 +82,9 @@ def main() -> None:
     )
     print("|---|---|---|---|---|---|---|---|---|")
     for count in (40, 60, 80, 120):
-        chosen = subset_of({f: [t for t, _ in known[f]] for f in FAMILIES}, count, lambda t: hardness[t.id])
+        chosen = choose_subset(
+            {f: [t for t, _ in known[f]] for f in FAMILIES}, count, lambda t: hardness[t.id]
+        )
         weights = np.asarray(list(chosen.values()), dtype=float)
         at = np.asarray([place[task_id] for task_id in chosen])
         parts = [[k for k, i in enumerate(at) if flat[i][0] == family] for family in FAMILIES]

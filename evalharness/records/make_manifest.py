@@ -19,7 +19,7 @@ from evalharness.envs.base import EnvSpec, ScoreNames, Task
 from evalharness.records.identity import digest, make_identity
 from evalharness.records.manifest import Manifest
 from evalharness.records.stored import SCHEMA
-from evalharness.suites.draws import draw_facts, expected_tasks
+from evalharness.suites.draws import describe_draws, expected_tasks
 
 _PACKAGES = ("aiohttp", "gymnasium", "numpy")
 """Packages that every run depends on; environments add their own (`EnvSpec.packages`)."""
@@ -120,7 +120,7 @@ def _suite_facts(config: RunConfig, specs: Mapping[str, EnvSpec], data: Path | N
         "scores": {
             f: asdict(spec.own.scores) for f, spec in specs.items() if spec.own.scores != ScoreNames()
         },
-        "draw": draw_facts(specs, suite, seed, questions),
+        "draw": describe_draws(specs, suite, seed, questions),
         "provenance": {
             f: dict(spec.own.provenance(suite, data, seed))
             for f, spec in specs.items()

@@ -19,7 +19,7 @@ from evalharness.records.make_manifest import make_manifest
 from evalharness.records.store import find_manifest, read_episodes
 from evalharness.runs.evaluation import RunTasks, choose
 from evalharness.runs.resume import identity_of_fewer_tasks, jobs_left
-from evalharness.suites.selection import tasks_at_hand
+from evalharness.suites.selection import load_existing_tasks
 
 _CHARACTERS_A_TOKEN = 4
 _GROWTH, _REPLY = 120.0, 60.0
@@ -55,7 +55,7 @@ class RunEstimate:
 def dry_run(config: RunConfig, *, data: Path | None, on_status: Callable[[str], None]) -> RunEstimate:
     """Raises UserError for what a run would refuse, and if the tasks' open suite does not exist yet. A server that
     does not answer, or a missing vLLM, is only reported."""
-    chosen = choose(config, data, tasks_at_hand)
+    chosen = choose(config, data, load_existing_tasks)
     try:
         prepared = prepare(
             config.policy, chosen.specs, on_status, agent=config.agent, outside=config.outside,

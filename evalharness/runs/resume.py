@@ -31,7 +31,7 @@ from evalharness.records.identity import make_identity
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import EpisodeKey, find_manifest
 from evalharness.runs.selected import selected_tasks
-from evalharness.suites.selection import tasks_at_hand
+from evalharness.suites.selection import load_existing_tasks
 
 
 def prepare_or_stored(
@@ -103,7 +103,7 @@ def identity_of_fewer_tasks(
     if changed.selection == config.selection:
         return None
     try:
-        fewer, _ = selected_tasks(specs, changed.selection, data, tasks_at_hand)
+        fewer, _ = selected_tasks(specs, changed.selection, data, load_existing_tasks)
     except UserError:  # for example of a family that is not installed, or whose suite was never made here
         return None
     if not all({t.id for t in own} <= {t.id for t in tasks.get(family, ())} for family, own in fewer.items()):

@@ -12,7 +12,7 @@ from evalharness.base.paths import published_folder
 from evalharness.config.selection import SelectionConfig
 from evalharness.envs.base import EnvSpec, Suite, Task
 from evalharness.results.task_range import load_ranges
-from evalharness.suites.draws import subset_of
+from evalharness.suites.draws import choose_subset
 from evalharness.suites.selection import Load, family_tasks, select
 
 
@@ -79,5 +79,5 @@ def selected_tasks(
             + ("; leave out --tasks" if wanted else f", which suite {selection.suite} does not have")
         )
     difficulty = difficulty_of(selection.suite, selection.suite_seed)
-    stands_for = subset_of(held_out, selection.subset, difficulty)
+    stands_for = choose_subset(held_out, selection.subset, difficulty)
     return {f: [task for task in own if task.id in stands_for] for f, own in held_out.items()}, stands_for

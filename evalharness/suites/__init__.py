@@ -1,1 +1,1 @@
-"""Draw tasks from suites, build open suites, and exclude evaluated tasks from training."""
+"""Select the tasks of a run, generate open suites, and exclude evaluated tasks from training."""

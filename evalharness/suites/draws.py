@@ -1,4 +1,4 @@
-"""Draw a run's tasks from a larger suite by number and seed, or choose a subset that represents the held-out score."""
+"""Sample a run's tasks from a suite at random, or choose a subset of tasks that represents the held-out score."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ ALL = "all"
 
 
 def find_draw(spec: EnvSpec, suite: Suite, suite_seed: int, questions: str | None) -> Draw | None:
-    """Return the draw from a suite of the family; None if the whole suite is played.
+    """Return how many tasks a run samples from the suite, and with which seed; None if it plays the whole suite.
 
-    `questions`: a number that replaces the family's default, or `all`. Suite seed 0 means the family's default seed.
+    `questions`: number of tasks instead of the family's default, or `all`. For suite seed 0, use the family's own seed.
     """
     own = spec.own.draw.get(suite)
     if own is None or questions == ALL:
@@ -26,24 +26,24 @@ def find_draw(spec: EnvSpec, suite: Suite, suite_seed: int, questions: str | Non
 
 
 def expected_tasks(spec: EnvSpec, suite: Suite, suite_seed: int, questions: str | None) -> int:
-    """Return the number of tasks in a run over the whole family."""
+    """Return the number of tasks that a run plays if it selects the whole family."""
     draw = find_draw(spec, suite, suite_seed, questions)
     return spec.suites.expected[suite] if draw is None else min(draw.tasks, spec.suites.expected[suite])
 
 
-def draw_facts(
+def describe_draws(
     specs: Mapping[str, EnvSpec], suite: Suite, suite_seed: int, questions: str | None
 ) -> dict[str, dict[str, Any]]:
-    """Return family -> number and seed of its draw, for the manifest. Families without a draw are left out."""
+    """Return family -> number of sampled tasks and seed, for the manifest. Leave out a family without sampling."""
     draws = {family: find_draw(spec, suite, suite_seed, questions) for family, spec in specs.items()}
     return {family: asdict(draw) for family, draw in draws.items() if draw is not None}
 
 
 def spread_sample(tasks: Sequence[Task], count: int, seed: int) -> list[Task]:
-    """Draw `count` tasks of a family, in proportion to the sizes of its kinds. Return them in the order of the table.
+    """Sample `count` tasks of a family, in proportion to the sizes of its kinds. Return the tasks in the suite's order.
 
-    Tasks are put in an order that spreads kinds evenly, and the first `count` tasks are taken. So a larger sample with
-    the same seed contains the smaller one.
+    The tasks are sorted at random, so that every kind is spread evenly, and the first `count` tasks are taken. So with
+    the same seed, a larger sample contains every smaller sample.
     """
     rng = random.Random(f"{seed}/{tasks[0].family}" if tasks else "")
     kinds: dict[str, list[Task]] = {}
@@ -58,7 +58,7 @@ def spread_sample(tasks: Sequence[Task], count: int, seed: int) -> list[Task]:
 
 
 def draw_tasks(tasks: Sequence[Task], draw: Draw | None) -> list[Task]:
-    """Return the drawn tasks in the order of the table."""
+    """Return the sampled tasks in the suite's order."""
     if draw is None or draw.tasks >= len(tasks):
         return list(tasks)
     chosen = random.Random(draw.seed).sample(range(len(tasks)), draw.tasks)
@@ -66,19 +66,19 @@ def draw_tasks(tasks: Sequence[Task], draw: Draw | None) -> list[Task]:
 
 
 _LEAST = 3
-"""Smallest number of tasks per family in a subset, so that their variance can be measured."""
+"""Smallest number of tasks of a family in a subset; with fewer tasks, the variance of the score would be unreliable."""
 
 
-def subset_of(
+def choose_subset(
     families: Mapping[str, Sequence[Task]], count: int, difficulty: Callable[[Task], float]
 ) -> dict[str, int]:
-    """Choose `count` tasks that represent all tasks by family, kind and difficulty, the same tasks for every model.
+    """Choose a stratified subset of `count` tasks by family, difficulty and kind. It is the same for every model.
 
-    Return task id -> number of tasks of its family that it represents, family by family, easy tasks first. Each family
-    gets its share of `count` (largest remainder, at least `_LEAST`). Its tasks are sorted by `difficulty`, then by
-    kind, and divided into parts of nearly equal length. One task of each part is chosen, so that the subset has as many
-    kinds as possible, and the tasks are near to the middles of their parts. Raise UserError if `count` is too small, or
-    not smaller than the number of tasks.
+    Return id of a chosen task -> number of tasks that it represents. Each family gets tasks in proportion to its size
+    (largest remainder, at least `_LEAST`). The tasks of a family are sorted by `difficulty`, then by kind, and divided
+    into strata of nearly equal size. One task of each stratum is chosen, so that the subset has as many kinds as
+    possible, and each task is near the middle of its stratum. Raise UserError if `count` is too small, or not smaller
+    than the number of tasks.
     """
     sizes = {family: len(tasks) for family, tasks in families.items()}
     total, least = sum(sizes.values()), _LEAST * len(sizes)
@@ -90,28 +90,28 @@ def subset_of(
     for family, share in _shares(sizes, count).items():
         line = sorted(families[family], key=lambda task: (difficulty(task), task.kind, task.id))
         cuts = [round(place * len(line) / share) for place in range(share + 1)]
-        stretches = [line[first:end] for first, end in pairwise(cuts)]
-        for task, stretch in zip(_one_of_each(stretches), stretches, strict=True):
-            subset[task.id] = len(stretch)
+        strata = [line[first:end] for first, end in pairwise(cuts)]
+        for task, stratum in zip(_choose_tasks(strata), strata, strict=True):
+            subset[task.id] = len(stratum)
     return subset
 
 
 _NO_TASK = 1e6
-"""Distance between a kind and a part without a task of that kind; larger than the sum of all other distances."""
+"""Cost of a kind for a stratum that has no task of this kind. It is larger than the sum of all other costs."""
 
 
-def _one_of_each(stretches: Sequence[Sequence[Task]]) -> list[Task]:
-    """Return one task of each part (see `subset_of`): assign kinds to parts so that the sum of distances is minimal."""
-    from scipy.optimize import linear_sum_assignment  # importing it takes a third of a second
+def _choose_tasks(strata: Sequence[Sequence[Task]]) -> list[Task]:
+    """Return one task of each stratum: assign kinds to strata, so that tasks are as near to the middle as possible."""
+    from scipy.optimize import linear_sum_assignment  # this import takes a third of a second
 
-    chosen = [stretch[(len(stretch) - 1) // 2] for stretch in stretches]
+    chosen = [stratum[(len(stratum) - 1) // 2] for stratum in strata]
     nearest: list[dict[str, Task]] = []
     distances: list[dict[str, float]] = []
-    for stretch in stretches:
-        middle = (len(stretch) - 1) // 2
-        by_distance = sorted(range(len(stretch)), key=lambda place: -abs(place - middle))
-        nearest.append({stretch[place].kind: stretch[place] for place in by_distance})
-        distances.append({stretch[place].kind: float(abs(place - middle)) for place in by_distance})
+    for stratum in strata:
+        middle = (len(stratum) - 1) // 2
+        by_distance = sorted(range(len(stratum)), key=lambda place: -abs(place - middle))
+        nearest.append({stratum[place].kind: stratum[place] for place in by_distance})
+        distances.append({stratum[place].kind: float(abs(place - middle)) for place in by_distance})
     kinds = sorted({kind for listed in nearest for kind in listed})
     costs = [[listed.get(kind, _NO_TASK) for kind in kinds] for listed in distances]
     for place, kind in zip(*linear_sum_assignment(costs), strict=True):
@@ -120,7 +120,7 @@ def _one_of_each(stretches: Sequence[Sequence[Task]]) -> list[Task]:
 
 
 def _shares(sizes: Mapping[str, int], count: int) -> dict[str, int]:
-    """Return family -> number of tasks in the subset; the sum is `count`."""
+    """Return family -> number of its tasks in the subset. The sum of the numbers is `count`."""
     total = sum(sizes.values())
     exact = {family: count * size / total for family, size in sizes.items()}
     shares = {family: min(sizes[family], max(_LEAST, int(exact[family]))) for family in sizes}

@@ -1,5 +1,5 @@
-"""Exclude tasks from training: suite seed 0, the published suite, other suite seeds that the user names, and any task
-that is equal to one of these except for names. Training data and served tasks are checked here."""
+"""Exclude evaluated tasks from training data and from tasks that are served to trainers: the published suite, suite
+seed 0, other suite seeds that the user gives, and tasks that differ from these only in names."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ PUBLISHED = "published suite"
 
 @dataclass
 class Excluded:
-    """The excluded tasks of a family, and counts of refused tasks."""
+    """The excluded tasks of a family, and the number of tasks that were refused for each reason."""
 
     hashes: dict[str, str]
-    """Content hash -> suite of the excluded task."""
+    """Content hash of an excluded task -> its suite."""
     forms: dict[str, str]
     compared: dict[str, Any]
-    """Suite -> facts about the comparison, for the manifest."""
+    """Suite -> number of its tasks with which tasks are compared, for the manifest."""
     spec: EnvSpec
     refused: Counter[str] = field(default_factory=Counter)
     taken: set[str] = field(default_factory=set)
-    """Forms of the accepted tasks, so that the same task of two seeds is used only once."""
+    """Digests (`task_forms`) of the accepted tasks, so that equal tasks of two seeds are accepted only once."""
 
     def reason(self, content_hash: str | None, forms: Iterable[str]) -> str | None:
-        """Return the suite that excludes the task, or a task that differs only in names; None if there is none."""
+        """Return the excluded suite that has this task, or a task that differs only in names; None: no such suite."""
         suite = self.hashes.get(content_hash or "")
         return suite or next((self.forms[form] for form in sorted(forms) if form in self.forms), None)
 
     def why_not(self, task: Task) -> str | None:
-        """Return the reason why a task is refused, and count it. For an accepted task return None and remember it."""
+        """Return why a task is refused; None if it is accepted. Count a refused task, and store an accepted task."""
         known = set(task_forms(self.spec, task))
         reason = self.reason(task.content_hash, known)
         if reason is None and known & self.taken:
@@ -53,11 +53,11 @@ class Excluded:
 def load_excluded(
     spec: EnvSpec, data: Path | None, seeds: Sequence[int] = (), *, evaluated: bool = False
 ) -> Excluded:
-    """Collect the tasks of suite seed 0, of the published suite, and of the open suites of `seeds`. `evaluated`: allow
-    the tasks of suite seed 0 and of the published suite.
+    """Collect the tasks of the published suite, of suite seed 0, and of the open suites of `seeds`. `evaluated`:
+    exclude only the suites of `seeds`.
 
-    Without the published data, the environment's own hashes identify its tasks. If a suite of `seeds` is missing, it is
-    built; this is reported and can take minutes. Raise UserError if a suite cannot be built.
+    If the user has no published data, published tasks are known by digests in the environment's package. If a suite of
+    `seeds` does not exist, build it, which can take minutes. Raise UserError if a suite cannot be built.
     """
     hashes: dict[str, str] = {}
     forms: dict[str, str] = {}
@@ -84,7 +84,7 @@ def load_excluded(
             spec.suites.expected.keys() - {"open"} - spec.suites.whole - spec.suites.training
         ):
             with contextlib.suppress(MissingDataError, InvalidTaskError, KeyError, ValueError):
-                # Two suites may have the same tasks in different words, so take the largest number, not the sum.
+                # Record the number of the largest suite instead of the sum: two suites may have the same tasks.
                 published = max(
                     published or 0, add(spec.suites.load_tasks(suite, data, FROZEN_SEED), PUBLISHED)
                 )
@@ -92,7 +92,7 @@ def load_excluded(
     if spec.suites.expected.get("open"):
         for seed in sorted({*seeds} | (set() if evaluated else {FROZEN_SEED})):
             name = f"suite seed {seed}"
-            frozen = seed == FROZEN_SEED  # suite seed 0 need not be built and checked
+            frozen = seed == FROZEN_SEED  # the package contains this suite, so it is not built
             tasks = (
                 spec.suites.load_tasks("open", None, seed)
                 if frozen
@@ -103,8 +103,8 @@ def load_excluded(
 
 
 def task_forms(spec: EnvSpec, task: Task) -> list[str]:
-    """Return digests that identify a task: tasks that are equal except for names share a digest. If a published task
-    lacks data for the family's own digests, use only the digest of its content."""
+    """Return digests of a task. Two tasks that differ only in names have a common digest. If the family's own digests
+    cannot be computed for a task, return only the digest of its content."""
     try:
         own = spec.suites.forms(task)
     except (KeyError, ValueError, TypeError, AttributeError, InvalidTaskError):

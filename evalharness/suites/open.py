@@ -1,8 +1,8 @@
-"""Build open suites: generate tasks from a seed, prove by replay that they can be solved, and freeze them in a file.
+"""Build open suites: generate tasks from a seed, prove by a played plan that each can be solved, and store them.
 
 The suite of seed 0 is part of the package: the families contain its tasks, and `open_proofs.csv` has their content
-hashes and proofs. The suite of any other seed is stored in the user's folder, with tasks and proofs, and is generated
-only once. A file depends only on family and seed, so two machines write the same bytes.
+hashes and proofs. The suite of any other seed is generated once, and stored in the user's folder with its proofs. The
+content of a file depends only on family and seed, so two machines write the same bytes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 FROZEN_SEED = 0
-"""Seed of the suite in the package."""
+"""Seed of the suite that is part of the package."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Proof:
 
     plan_turns: int
     plan_sha256: str
-    """Hash of the plan's actions, one per line."""
+    """SHA-256 of the plan's actions, joined by line breaks."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Proven:
 
 
 class UnprovenTaskError(Exception):
-    """A generated task is invalid, because its generator has an error."""
+    """A generated task cannot be solved by its plan, which is an error of the family's generator."""
 
 
 def plan_hash(plan: Sequence[str]) -> str:
@@ -53,10 +53,8 @@ def plan_hash(plan: Sequence[str]) -> str:
 
 
 def prove(environment: TextEnv, task: Task, max_turns: int = MAX_TURNS) -> Proof:
-    """Play the oracle's plan and return the proof.
-
-    Raise UnprovenTaskError unless its last action solves the task with full progress, in 3 to `max_turns` turns.
-    """
+    """Play the oracle's plan and return the proof. Raise UnprovenTaskError unless the plan has 3 to `max_turns` turns,
+    and its last action solves the task with full progress."""
     environment.reset(options={"task": task})
     plan = environment.oracle()
     if not MIN_TURNS <= len(plan) <= max_turns:
@@ -73,7 +71,7 @@ def prove(environment: TextEnv, task: Task, max_turns: int = MAX_TURNS) -> Proof
 
 
 def generate(spec: EnvSpec, suite_seed: int) -> Iterable[Task]:
-    """Return a family's tasks from its generator, without the frozen tables."""
+    """Generate a family's tasks, also for seed 0, instead of reading stored tasks."""
     suites = spec.suites
     return suites.generate(suite_seed) if suites.generate else suites.load_tasks("open", None, suite_seed)
 
@@ -106,7 +104,7 @@ def suite_file(family: str, suite_seed: int, folder: Path | None = None) -> Path
 
 
 def suite_command(suite_seed: int, family: str | None = None) -> str:
-    """Return the command that builds and freezes a suite, or one family of it."""
+    """Return the command that builds and stores a suite, or only one family of the suite."""
     return f"evalharness data suite build --suite-seed {suite_seed}" + (
         f" --tasks {family}" if family else ""
     )
@@ -182,7 +180,7 @@ class FrozenTask:
 
 @cache
 def frozen_proofs() -> Mapping[str, FrozenTask]:
-    """Return task id -> content hash and proof, for suite seed 0."""
+    """Return task id -> content hash and proof of each task of suite seed 0."""
     with (ranges_folder() / PROOFS).open(newline="", encoding="utf-8") as file:
         return {
             row["task_id"]: FrozenTask(row["task_hash"], Proof(int(row["plan_turns"]), row["plan_sha256"]))
@@ -191,12 +189,12 @@ def frozen_proofs() -> Mapping[str, FrozenTask]:
 
 
 def frozen_proofs_of(family: str) -> Mapping[str, FrozenTask]:
-    """Return a family's frozen proofs; empty for a family of another package."""
+    """Return the rows of `frozen_proofs` for a family; empty if the family comes from another package."""
     return {task_id: row for task_id, row in frozen_proofs().items() if task_id.startswith(f"{family}/")}
 
 
 def write_proofs(path: Path, rows: Iterable[Proven]) -> None:
-    """Write the table that `frozen_proofs` reads, sorted by task."""
+    """Write the file that `frozen_proofs` reads, with rows sorted by task id."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(_COLUMNS)
@@ -208,7 +206,7 @@ def write_proofs(path: Path, rows: Iterable[Proven]) -> None:
 
 
 def check_frozen(spec: EnvSpec, tasks: Sequence[Task]) -> None:
-    """Raise UserError if tasks of suite seed 0 differ from the frozen tasks (families of this package only)."""
+    """Raise UserError if tasks of suite seed 0 have other hashes than in `open_proofs.csv`; ignore other packages."""
     known = frozen_proofs_of(spec.family)
     if known and [(task.id, task.content_hash) for task in tasks] != [
         (task_id, row.task_hash) for task_id, row in known.items()
@@ -220,7 +218,7 @@ def check_frozen(spec: EnvSpec, tasks: Sequence[Task]) -> None:
 
 
 def differences(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> list[str]:
-    """Return the ids of tasks that differ between a new build and the frozen suite. Raise UserError without a suite."""
+    """Return the ids of tasks that differ between a new build and the stored suite. Raise UserError without a suite."""
     if suite_seed == FROZEN_SEED:
         frozen = frozen_proofs_of(spec.family)
     else:
@@ -238,9 +236,9 @@ def differences(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> list[
 
 
 def load_open(spec: EnvSpec, suite_seed: int, making: Callable[[str], None]) -> list[Task]:
-    """Load a family's tasks of an open suite. If the suite is not frozen yet, report that with `making` and build it.
+    """Load a family's tasks of an open suite. If the suite is not stored yet, call `making` with a message, then build.
 
-    Raise UserError if the frozen suite is invalid, InvalidTaskError if the generator fails.
+    Raise UserError if the stored suite is invalid, InvalidTaskError if the generator fails.
     """
     return [replace(task, suite_seed=suite_seed) for task in _load_open(spec, suite_seed, making)]
 

@@ -15,12 +15,12 @@ from evalharness.suites.open import FROZEN_SEED, frozen_proofs_of, load_open, re
 
 
 def suites_of(specs: Mapping[str, EnvSpec]) -> list[Suite]:
-    """Return every suite of the installed families, sorted."""
+    """Return the names of all suites of these families, sorted."""
     return sorted({suite for spec in specs.values() for suite in spec.suites.expected})
 
 
 def require_suite(specs: Mapping[str, EnvSpec], suite: str) -> None:
-    """Raise UserError for a suite that no family has."""
+    """Raise UserError if no family has the suite, or if the suite is only for training."""
     if suite not in (known := suites_of(specs)):
         raise UserError(f"--suite {suite}: no such suite{nearest(suite, known)}")
     if any(suite in spec.suites.training for spec in specs.values()):
@@ -31,13 +31,14 @@ def require_suite(specs: Mapping[str, EnvSpec], suite: str) -> None:
 
 
 def families_of_all(specs: Mapping[str, EnvSpec], suite: Suite) -> list[str]:
-    """Return the families of `all` in a suite: those with the suite and `in_all`, or, if none, all with the suite."""
+    """Return the families that `--tasks all` selects: those that have the suite and `in_all`. If there is no such
+    family, return all families that have the suite."""
     having = [family for family, spec in specs.items() if suite in spec.suites.expected]
     return [family for family in having if specs[family].own.in_all] or having
 
 
 _LOG = logging.getLogger("evalharness")
-"""Log that the command line prints on standard error."""
+"""Logger whose messages the command line prints on standard error."""
 
 
 def _positions(family: str, text: str, size: int) -> list[int]:
@@ -58,8 +59,8 @@ _FIELDS = ("kind", "difficulty")
 
 
 def _filter_positions(family: str, conditions: str, tasks: Sequence[Task]) -> list[int]:
-    """Return the positions of tasks that fulfil `kind=KIND` or `difficulty=LEVEL`, or several such conditions joined by
-    colons. `*` matches any text."""
+    """Return the positions of the tasks that fulfil all conditions. Colons separate conditions. A condition is
+    `kind=KIND` or `difficulty=LEVEL`, in which `*` matches any text."""
     positions = list(range(len(tasks)))
     for condition in conditions.split(":"):
         name, _, wanted = condition.partition("=")
@@ -96,7 +97,7 @@ def parse_seeds(option: str, text: str) -> list[int]:
 def family_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int) -> list[Task]:
     """Return all tasks of a family. If data is missing, raise UserError with the command that gets the data.
 
-    The open suite of a new seed is generated, proven and frozen; this is reported and can take minutes.
+    If the open suite of the seed does not exist on this machine, build it; a message says so, as it can take minutes.
     """
     if suite not in spec.suites.expected:
         raise UserError(
@@ -114,7 +115,7 @@ def family_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         if suite == "open":
             raise
-        # An environment does not check the files: `data import` has checked them.
+        # Environments do not check their data files, because `data import` does. So a changed file causes any error.
         raise UserError(
             f"{spec.title}: the data in {data} is not as it was imported ({type(error).__name__}: {error}); see: "
             "evalharness data verify"
@@ -126,11 +127,11 @@ def family_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int
 
 
 class NotMadeError(UserError):
-    """An open suite does not exist on this machine, and must not be built now."""
+    """An open suite does not exist on this machine, and the caller does not want to wait until it is built."""
 
 
-def tasks_at_hand(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int) -> list[Task]:
-    """Return `family_tasks`, but do not build an open suite. Raise NotMadeError if it does not exist."""
+def load_existing_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int) -> list[Task]:
+    """Return all tasks of a family. Raise NotMadeError if this would build an open suite."""
     is_made = suite != "open" or suite_seed == FROZEN_SEED or spec.suites.generate is None
     if not is_made and read_frozen(spec, suite_seed) is None:
         raise NotMadeError(
@@ -141,11 +142,11 @@ def tasks_at_hand(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: in
 
 
 Load = Callable[[EnvSpec, Suite, Path | None, int], list[Task]]
-"""Function that returns all tasks of a family: `family_tasks`, or a replacement."""
+"""Function with the first four arguments of `family_tasks` that returns all tasks of a family."""
 
 
 def count_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int) -> int:
-    """Return the number of tasks of `family_tasks`, without loading those of suite seed 0.
+    """Return how many tasks `family_tasks` returns. For suite seed 0, count the stored proofs, which is faster.
 
     Raise UserError as `family_tasks` does.
     """
@@ -165,13 +166,12 @@ def select(
     draw: int | None = None,
     load: Load = family_tasks,
 ) -> dict[str, list[Task]]:
-    """Map each family, sorted by name, to its tasks in `selection`: a list with commas of `all`, families,
-    `family:range`, `family:kind=...`, `all:difficulty=...` and task ids.
+    """Map each selected family, sorted by name, to its selected tasks, in the suite's order and without repetitions.
 
-    A family's tasks are in the order of its table; each task occurs once. `limit` keeps the first N
-    tasks of each family. `draw` draws N tasks of each family with `suite_seed`, spread over kinds. If a family draws
-    from its suite (`find_draw`), ranges refer to the drawn tasks; a task id can name any task. `load` returns a
-    family's tasks.
+    `selection` has parts separated by commas: `all`, a family, `family:range`, `family:kind=...`, `all:difficulty=...`,
+    or a task id. `limit`: keep only the first N tasks of each family. `draw`: sample N tasks of each family
+    (`spread_sample`) with `suite_seed`. If a run samples a family's tasks (`find_draw`), a range counts only the
+    sampled tasks, but a task id can be that of any task. `load`: function that loads a family's tasks.
     """
     require_suite(specs, suite)
     if questions is not None and not any(suite in spec.own.draw for spec in specs.values()):
@@ -179,7 +179,7 @@ def select(
     if limit is not None and limit <= 0:
         raise UserError(f"--limit {limit} leaves no task; give a number above 0")
     if limit is not None and draw is not None:
-        raise UserError("--limit takes the first tasks and --draw draws some; give one of them")
+        raise UserError("--limit takes the first tasks, --draw takes a random sample; give one of the two")
     chosen: dict[str, set[int]] = {}
     tables: dict[str, list[Task]] = {}
     drawn: dict[str, list[int]] = {}

@@ -14,7 +14,7 @@ from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.envs.base import Task
 from evalharness.runs.selected import difficulty_of
-from evalharness.suites.draws import subset_of
+from evalharness.suites.draws import choose_subset
 
 
 def task(family: str, number: int) -> Task:
@@ -32,7 +32,7 @@ FAMILIES = {
 
 @pytest.mark.parametrize("count", [12, 13, 60, 80, 120, 200, 281])
 def test_every_task_is_stood_for_once_and_families_get_their_share(count: int) -> None:
-    found = subset_of(FAMILIES, count, lambda task: task.index % 7)
+    found = choose_subset(FAMILIES, count, lambda task: task.index % 7)
     assert len(found) == count
     for family, tasks in FAMILIES.items():
         own = {task_id: n for task_id, n in found.items() if task_id.startswith(family)}
@@ -45,7 +45,7 @@ def test_every_task_is_stood_for_once_and_families_get_their_share(count: int) -
 
 def test_a_task_near_the_middle_of_each_stretch_is_taken_and_every_kind_has_one() -> None:
     tasks = {"a": [task("a", n) for n in range(12)]}
-    found = subset_of(tasks, 4, lambda task: -task.index)
+    found = choose_subset(tasks, 4, lambda task: -task.index)
     places = [int(task_id.rpartition("/")[2]) for task_id in found]
     assert all(abs(place - middle) <= 1 for place, middle in zip(places, (10, 7, 4, 1), strict=True))
     assert {place % 3 for place in places} == {0, 1, 2}
@@ -54,7 +54,7 @@ def test_a_task_near_the_middle_of_each_stretch_is_taken_and_every_kind_has_one(
 @pytest.mark.parametrize("count", [1, 11, 282, 1000])
 def test_a_count_that_means_nothing_is_refused(count: int) -> None:
     with pytest.raises(UserError, match="give 12 to 281 of the 282 tasks"):
-        subset_of(FAMILIES, count, lambda task: 0.0)
+        choose_subset(FAMILIES, count, lambda task: 0.0)
 
 
 def test_the_interval_holds_the_score_of_all_tasks() -> None:

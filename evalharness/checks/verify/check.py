@@ -47,7 +47,7 @@ from evalharness.records.store import (
 from evalharness.results.score import EpisodeScore
 from evalharness.results.task_range import changed_families, mark_changed
 from evalharness.runs.evaluation import Watch, unwatched
-from evalharness.suites.selection import tasks_at_hand
+from evalharness.suites.selection import load_existing_tasks
 
 _ATTEMPTS = 3
 """Maximum number of replays of an episode. It is replayed again only if its simulator fails."""
@@ -66,7 +66,7 @@ def verify(
     began = time.monotonic()
     _require_files(folder)
     manifest = read_manifest(folder)
-    about = check_description(manifest, installed_specs(), data, tasks_at_hand)
+    about = check_description(manifest, installed_specs(), data, load_existing_tasks)
     check = _Check(folder, manifest, about, data)
     check.findings += manifest_findings(manifest, installed_specs()) + config_findings(folder, manifest)
     check.read()

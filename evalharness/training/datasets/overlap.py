@@ -16,7 +16,7 @@ from evalharness.envs import specs
 from evalharness.envs.base import InvalidTaskError, Task
 from evalharness.suites.excluded import PUBLISHED, Excluded, load_excluded, task_forms
 from evalharness.suites.open import FROZEN_SEED
-from evalharness.suites.selection import NotMadeError, tasks_at_hand
+from evalharness.suites.selection import NotMadeError, load_existing_tasks
 from evalharness.training.datasets.conversation import Conversation
 from evalharness.training.datasets.openings import load_openings
 
@@ -176,7 +176,7 @@ class PlayedTasks:
         on this machine; NotMadeError if it is a generated suite (`--suite open`) that was not built here."""
         key = (family, suite, suite_seed)
         if key not in self._known:
-            tasks = tasks_at_hand(specs()[family], suite, self.data, suite_seed)
+            tasks = load_existing_tasks(specs()[family], suite, self.data, suite_seed)
             self._known[key] = {task.content_hash: task for task in tasks}
         return self._known[key].get(task_hash)
 
