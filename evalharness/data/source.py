@@ -1,8 +1,8 @@
-"""Read files from a folder, a .tar.gz or a .zip. No file is written to the path that an archive gives.
+"""Read files from a folder, a .tar.gz or a .zip, without unpacking an archive to the paths that it states.
 
-A member of an archive is only a pair (name, bytes). The importer chooses the path of a known file from its own table,
-so a member can neither choose a path nor become a link or a device. An archive with a name that points outside of the
-archive is refused: an honest publisher has no such names.
+The importer copies only the files that it knows, to the paths in `published.json`. So a malicious archive can neither
+choose a path nor create a link or a device. An archive is refused if the name of a member points outside of the
+archive, because no honest archive has such names.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ from evalharness.base.reading import open_file
 ARCHIVES = (".tar.gz", ".tgz", ".tar", ".zip")
 
 MAX_FILE_BYTES = 32 * 2**20
-"""Maximum size of a file; the largest published file has 0.6 MB."""
+"""Maximum size of a file. The largest published file has 0.6 MB."""
 MAX_HEADER_BYTES = 2**20
 """Maximum size of a header in a tar file, because a header is read into memory as a whole."""
 MAX_RATIO = 250
-"""Maximum of unpacked size / packed size. Benchmark archives have 3 to 20; a gzip bomb can have 1,030."""
+"""Maximum ratio of unpacked to packed size. It is 3 to 20 for benchmark archives, and up to 1,030 for a gzip bomb."""
 MAX_FREE_BYTES = 2**30
-"""The ratio of an archive that unpacks to fewer bytes does not matter."""
+"""`MAX_RATIO` does not apply to an archive that unpacks to at most this number of bytes."""
 MAX_ENTRIES = 500_000
-"""A folder with more files is certainly the wrong folder."""
+"""Maximum number of files in a folder. A folder with more files is not a benchmark's folder."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One regular file of a source. Its bytes can be copied only once, and before the next entry is requested."""
+    """A regular file in a folder or an archive. Copy it at most once, before `walk` yields the next entry."""
 
     name: str
     source: Path
-    """The folder or archive that contains it."""
+    """The folder or archive that contains the file."""
     opener: Callable[[], IO[bytes]]
     path: Path | None = None
     """Path on disk; None for a file in an archive."""
 
     def copy_to(self, target: Path, most: int = MAX_FILE_BYTES) -> None:
-        """Copy the file to `target`. Raise UserError after `most` bytes; the size in a header may be false."""
+        """Copy the file to `target`. Raise UserError after `most` bytes, because a header may state a false size."""
         left = most
         with target.open("wb") as out, _damage(self.source), self.opener() as file:
             while block := file.read(2**20):
@@ -100,20 +100,18 @@ def _damage(archive: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno is not None:
             raise
-        raise _damage_error(archive, error) from error  # bz2 raises it for a damaged file
-    except (NotImplementedError, RuntimeError) as error:  # zipfile: unknown compression, encrypted member
-        raise UserError(
-            f"{archive} cannot be read ({error}); unpack it yourself and name the folder"
-        ) from error
+        raise _damage_error(archive, error) from error  # bz2 raises OSError for a damaged file
+    except (NotImplementedError, RuntimeError) as error:  # unknown compression, encryption
+        raise UserError(f"{archive} cannot be read ({error}); unpack it and import the folder") from error
 
 
 def _damage_error(archive: Path, error: Exception) -> UserError:
-    return UserError(f"{archive} is damaged or not an archive ({error}); get it again")
+    return UserError(f"{archive} is damaged or not an archive ({error}); download or copy it again")
 
 
 def _walk_folder(folder: Path, skip: Path | None) -> Iterator[Entry]:
-    # Each name begins with the folder's own name, so that `import .../babyai` finds babyai/test.jsonl. Links to folders
-    # are followed, because in a checkout `data` is often a link to a larger disk.
+    # The name of each entry begins with the folder's name, so that `import .../babyai` finds babyai/test.jsonl. Links
+    # to folders are followed, because in a checkout `data` is often a link to a larger disk.
     seen: set[tuple[int, int]] = set()
     count = 0
     for parent, folders, files in os.walk(folder, followlinks=True):
@@ -126,7 +124,7 @@ def _walk_folder(folder: Path, skip: Path | None) -> Iterator[Entry]:
         count += len(files)
         if count > MAX_ENTRIES:
             raise UserError(
-                f"{folder} holds over {MAX_ENTRIES:,} files; name the folder with the benchmark data in it"
+                f"{folder} has over {MAX_ENTRIES:,} files; name the folder that has the benchmark's files"
             )
         for name in sorted(files):
             path = Path(parent) / name
@@ -142,7 +140,7 @@ def _check_name(name: str, archive: Path) -> None:
 
 
 class _Metered:
-    """A decompressed stream with limits: `budget` bytes until the next header, and `total` bytes in all."""
+    """A decompressed stream that raises UserError after `budget` bytes without a new header, or after `total` bytes."""
 
     def __init__(self, raw: IO[bytes], archive: Path) -> None:
         self.raw = raw
@@ -155,12 +153,12 @@ class _Metered:
         self.budget -= len(data)
         self.total -= len(data)
         if self.budget < 0 or self.total < 0:
-            raise UserError(f"{self.archive} is refused: it unpacks to far more than its size")
+            raise UserError(f"{self.archive} is refused: a header or the unpacked size is far too large")
         return data
 
 
 def _walk_tar(path: Path) -> Iterator[Entry]:
-    # Read a stream: one pass over the official archive of 1.4 GB, with only one header in memory.
+    # Read the tar file as a stream, because the official archive has 1.4 GB: one pass, only one header in memory.
     packed = path.name.lower().endswith("gz")
     with open_file(path) as file, gzip.open(file) if packed else file as raw:
         stream = _Metered(raw, path)  # type: ignore[arg-type]
@@ -179,7 +177,7 @@ def _walk_zip(path: Path) -> Iterator[Entry]:
         for member in members:
             _check_name(member.filename, path)
         if sum(member.file_size for member in members) > max(MAX_FREE_BYTES, MAX_RATIO * path.stat().st_size):
-            raise UserError(f"{path} is refused: it unpacks to far more than its size")
+            raise UserError(f"{path} is refused: it would unpack to over {MAX_RATIO} times its size")
         for member in members:
             if not member.is_dir() and stat.S_IFMT(member.external_attr >> 16) in (0, stat.S_IFREG):
                 yield Entry(member.filename, path, lambda m=member: archive.open(m))  # type: ignore[misc]

@@ -102,7 +102,7 @@ def test_a_bomb_in_a_tar_header_is_refused(tmp_path: Path) -> None:
         member.type = tarfile.GNUTYPE_LONGNAME
         member.size = 64 * 2**20
         tar.addfile(member, Zeros(member.size))
-    assert "far more" in refused(archive, tmp_path)
+    assert "a header or the unpacked size" in refused(archive, tmp_path)
 
 
 def test_a_zip_that_declares_too_much_is_refused(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_zip_that_declares_too_much_is_refused(tmp_path: Path) -> None:
     entry = content.index(b"PK\x01\x02")  # the central directory's first record
     content[entry + 24 : entry + 28] = (0xFFFFFFF0).to_bytes(4, "little")
     archive.write_bytes(content)
-    assert "far more" in refused(archive, tmp_path)
+    assert "250 times its size" in refused(archive, tmp_path)
 
 
 @pytest.mark.parametrize("suffix", ["a.tar.gz", "a.tar", "a.zip"])
