@@ -1,6 +1,6 @@
-"""Import published benchmark files into the user's data folder and check them by hash; we ship none of these files.
+"""Import published benchmark files into the user's data folder and check them by hash.
 
-The environments read `<folder>/agentboard/<family folder>/...` (`TextEnv(data=<folder>)`).
+The harness contains none of these files. The environments read them from `<data folder>/agentboard/<family folder>/`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Download the published archives, continue interrupted downloads, and import the files.
 
-The publisher gives no hash of the archives, so every unpacked file is checked instead. If our table has a hash of an
-archive, a wrong archive is refused before any file is read from it.
+Every unpacked file is checked by hash. If `published.json` also has the hash of an archive (not every publisher gives
+one), a wrong archive is refused before any file is read from it.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from evalharness.data.source import is_archive
 from evalharness.data.table import Download, PublishedFamily, check
 
 Progress = Callable[[Download, int, int | None], None]
-"""(download, bytes so far, total bytes if the server reports them)"""
+"""Function that is called with (download, bytes so far, total bytes or None if the server does not report them)."""
 
 STALLED_TRIES = 5
-"""Number of tries without a new byte, one after the other, before the download fails."""
+"""The download fails after this number of successive tries in which no byte arrived."""
 TIMEOUT = 60.0
-"""A connection without a new byte for so many seconds counts as lost."""
+"""Seconds after which a connection counts as lost if no byte arrives."""
 
 
 class _NetworkError(Exception):
-    """The transfer failed; another try may succeed."""
+    """A failure of the network, after which another try may succeed."""
 
 
 def fetch_published(
@@ -41,7 +41,7 @@ def fetch_published(
 ) -> dict[str, FamilyImport]:
     """Download the archives of the families into `<data>/downloads` and import their files. Raise UserError on failure.
 
-    Complete families are skipped. An archive is removed after every family that uses it is complete.
+    Families whose files are complete are skipped. An archive is removed when all families that use it are complete.
     """
     results = {name: FamilyImport(0, check(family, data)) for name, family in families.items()}
     families = {name: family for name, family in families.items() if not results[name].check.ok}
@@ -80,8 +80,8 @@ def fetch(download: Download, target: Path, *, progress: Progress, retry_wait: f
                         else ""
                     )
                     raise UserError(
-                        f"cannot download {download.url}: {error}{kept}. Without a network, download it elsewhere and "
-                        "run: evalharness data import FILE"
+                        f"cannot download {download.url}: {error}{kept}. To import a file that you downloaded "
+                        "elsewhere, run: evalharness data import FILE"
                     ) from error
                 time.sleep(retry_wait * 2**stalled)
         if download.sha256 is not None and (sha256 := sha256_of(part)) != download.sha256:
@@ -96,30 +96,30 @@ def fetch(download: Download, target: Path, *, progress: Progress, retry_wait: f
 
 
 def _transfer(download: Download, part: Path, progress: Progress) -> None:
-    """Append the bytes of one connection to `part`. Raise OSError only for errors of the local disk."""
+    """Append the bytes that one connection delivers to `part`. OSError means an error of the local disk."""
     request = urllib.request.Request(
         _use_mirror(download.url), headers={"User-Agent": f"evalharness/{__version__}"}
     )
     offset = _size(part)
     if offset:
         request.add_header("Range", f"bytes={offset}-")
-        # If the file has changed since then, the server sends the whole new file (RFC 9110, 13.1.5). The validator
-        # file may be empty if the disk was full.
+        # If-Range: the server sends the whole file if it has changed since the first part was downloaded (RFC 9110,
+        # 13.1.5). The validator file may be empty if the disk was full.
         with contextlib.suppress(FileNotFoundError, ValueError):
             request.add_header("If-Range", read_json(_validator_file(part)))
     try:
         response = urllib.request.urlopen(request, timeout=TIMEOUT)
     except urllib.error.HTTPError as error:
         if error.code == 416 and error.headers.get("Content-Range") == f"bytes */{offset}":
-            return  # the download was already complete
+            return  # `part` already has the whole file
         if error.code == 416:
             part.unlink()
             raise _NetworkError("the server's file has changed; starting over") from error
         if error.code in (408, 425, 429) or error.code >= 500:
             raise _NetworkError(f"HTTP {error.code} {error.reason}") from error
         raise UserError(
-            f"cannot download {download.url}: HTTP {error.code} {error.reason}. If the publisher moved it, get it by "
-            "hand and run: evalharness data import FILE"
+            f"cannot download {download.url}: HTTP {error.code} {error.reason}. If the publisher moved the file, "
+            "download it with a browser and run: evalharness data import FILE"
         ) from error
     except (OSError, http.client.HTTPException) as error:
         raise _NetworkError(str(getattr(error, "reason", error))) from error
@@ -151,6 +151,6 @@ def _validator_file(part: Path) -> Path:
 
 
 def _use_mirror(url: str) -> str:
-    """Replace Hugging Face's address by the mirror in `HF_ENDPOINT`, as Hugging Face's own tools do."""
+    """Replace Hugging Face's address by the mirror address in `HF_ENDPOINT`, as the library `huggingface_hub` does."""
     mirror = os.environ.get("HF_ENDPOINT")
     return url.replace("https://huggingface.co", mirror.rstrip("/"), 1) if mirror else url

@@ -1,8 +1,8 @@
 """Import published files into the data folder from a folder of any layout, or from an archive.
 
-Files are recognised by the end of their path and checked by hash, so our own layout, the official archive and an
-AgentBoard checkout all work. Each family is collected in a temporary folder, which is then renamed. So an interrupted
-import leaves the old files, and the next import continues with the files that were already copied.
+Files are recognised by the end of their path and checked by hash. So the source may be another data folder, the
+official archive, or an AgentBoard checkout. The files of a family are copied into a temporary folder, which then
+replaces the old folder. So an interrupted import keeps the old files, and the next import continues it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_BYTES = 2**20
 
 
 def literals_as_json(source: Path, names: Collection[str]) -> bytes:
-    """Return the constants `names` of a Python file as JSON `{name: value}`. Raise UserError if one is missing."""
+    """Return the constants `names` of a Python file as JSON `{name: value}`. Raise UserError if it lacks one."""
     try:
         if source.stat().st_size > MAX_BYTES:
             raise ValueError(f"over {MAX_BYTES} bytes")
@@ -49,10 +49,10 @@ def literals_as_json(source: Path, names: Collection[str]) -> bytes:
 
 @dataclass(frozen=True)
 class FamilyImport:
-    """The result of an import for one family, and the family's state after it."""
+    """The result of an import for one family, with a check of the family's files after the import."""
 
     imported: int
-    """Number of files that were copied; files that are already correct are not copied."""
+    """Number of files that were copied. Files that were already correct are not copied again."""
     check: FamilyCheck
 
 
@@ -61,15 +61,15 @@ def import_published(
 ) -> dict[str, FamilyImport]:
     """Import the files of `families` from `source` (a folder or an archive) into the data folder.
 
-    `link`: make symbolic links into the source instead of copies (except for files in an archive). A file whose hash
-    differs from the table is imported, too, and the check then shows it as changed: the user may use such data, but it
-    is not the published data. Raise UserError if the import fails.
+    `link`: make symbolic links to the source's files instead of copies (files in an archive are copied). A file whose
+    hash differs from the published hash is imported, too, so that the user can play with changed data; the check then
+    reports it as changed. Raise UserError if the import fails.
     """
     source = source.expanduser()
     if not source.exists():
         raise UserError(f"{source} does not exist")
     if link and not source.is_dir():
-        raise UserError(f"{source} is an archive: files in it cannot be linked; import it without --link")
+        raise UserError(f"{source} is an archive: import it without --link, which needs a folder")
     try:
         data.mkdir(parents=True, exist_ok=True)
         with lock_import(data):
@@ -93,7 +93,7 @@ def _import(
             stages[name].offer(file, entry)
         if entry.path is not None and is_archive(entry.path):
             archives.append(entry.path)
-    # Open an archive inside a folder only if its folder's name fits, and only while files are missing.
+    # Open archives in the source folder itself or in a folder with a family's name, and only while files are missing.
     folders = {family.folder for family in families.values()}
     for archive in archives:
         if archive.parent.name in folders or archive.parent == real_path(source):
@@ -106,7 +106,7 @@ def _import(
     if not matched:
         examples = ", ".join(f"{family.folder}/{family.tasks.any_of[0]}" for family in families.values())
         raise UserError(
-            f"{source} holds none of the published files ({examples}); name the folder or archive with them"
+            f"{source} has none of the published files ({examples}); name the folder or archive that has these files"
         )
     results = {
         name: FamilyImport(imported=stage.finish(), check=check(families[name], data))
@@ -119,7 +119,7 @@ def _import(
 
 
 class _PublishedPaths:
-    """Maps a path in a source to published files, by the known ends of paths."""
+    """Maps the path of a file in a source to the published files whose known path it ends with."""
 
     def __init__(self, families: Mapping[str, PublishedFamily]) -> None:
         self.by_tail: dict[str, list[tuple[str, str, str]]] = {}
@@ -135,7 +135,7 @@ class _PublishedPaths:
                     self.by_tail.setdefault(_tail(end), []).append((end, name, file))
 
     def of(self, path: str) -> list[tuple[str, str]]:
-        """Return the pairs (family, file in the family's folder) that this path may be."""
+        """Return the published files that `path` can be, as pairs (family, file name in the family's folder)."""
         pairs = {
             (name, file): None
             for end, name, file in self.by_tail.get(_tail(path), ())
@@ -149,7 +149,7 @@ def _tail(path: str) -> str:
 
 
 class _Stage:
-    """The import of one family, in the temporary folder `<data>/.importing`."""
+    """The import of one family into its temporary folder in `<data>/.importing`."""
 
     def __init__(self, family: PublishedFamily, data: Path, link: bool) -> None:
         self.family = family
@@ -158,7 +158,8 @@ class _Stage:
         self.staging = data / ".importing" / family.folder
         self.replaced = data / ".replaced" / family.folder
         if self.replaced.exists() or self.replaced.is_symlink():
-            # An earlier import was killed between the two renames of `finish`. Keep the new folder if it was renamed.
+            # An earlier import was killed during `finish`. Keep the new folder if it was in place, else restore the
+            # old.
             if self.root.exists():
                 _remove(self.replaced)
             else:
@@ -166,7 +167,7 @@ class _Stage:
         for part in self.staging.rglob("*.part"):
             part.unlink()
         self.good: set[str] = set()
-        """Files that are correct, in the data folder or in the temporary folder."""
+        """Names of the files that are correct in the data folder or in the temporary folder."""
         self.taken: set[str] = set()
         for name in family.files:
             if self._right(self.root / name, name):
@@ -187,7 +188,7 @@ class _Stage:
         return labels and self.good.issuperset(self.family.required())
 
     def offer(self, name: str, entry: Entry) -> None:
-        """Copy a file unless a correct copy exists. Of several incorrect files, keep the first."""
+        """Copy a file unless a correct copy exists. If no copy is correct, the first one is kept."""
         if name in self.good:
             return
         target = self.staging / name
@@ -211,7 +212,8 @@ class _Stage:
             self.good.add(name)
 
     def finish(self) -> int:
-        """Replace the family's folder by the temporary folder. Return the number of copied files."""
+        """Replace the family's folder by one with its old files and the imported files. Return the number of the
+        latter."""
         if not self.taken:
             _remove(self.staging)
             return 0
@@ -239,15 +241,14 @@ def _remove(path: Path) -> None:
 
 
 def lock_import(folder: Path) -> IO[bytes]:
-    """Return a lock on the folder, held until it is closed. Raise UserError if another import is running there."""
+    """Lock the folder and return the lock's file; closing it unlocks. Raise UserError during another import."""
     return hold_lock(folder / ".lock", f"another import into {folder} is running; wait for it to end")
 
 
 def require_known(
     names: Collection[str], families: Mapping[str, PublishedFamily]
 ) -> dict[str, PublishedFamily]:
-    """Return the families in `names`, or all families if `names` is empty. A name is the harness's name or that of the
-    folder."""
+    """Return the families in `names` (names of families or of their folders); all families if `names` is empty."""
     if not names:
         return dict(families)
     by_name = {**{family.folder: family for family in families.values()}, **families}

@@ -1,7 +1,7 @@
-"""Read the tables of published files, and check the files in the data folder against them.
+"""Read the tables of published files, and check the files in the data folder against these tables.
 
-Each environment's `published.json` lists paths and SHA-256 hashes. The user supplies the files; they are not part of
-the project.
+The table of an environment is its `published.json`, with paths and SHA-256 hashes. The project does not contain the
+files themselves; the user imports them.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ TABLE = "published.json"
 
 
 class Download(BaseModel):
-    """One file to download. An archive is unpacked afterwards, and its files are checked one by one."""
+    """A file to download: an archive with published files, or a single published file."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
     url: str
     save_as: str = Field(alias="as")
-    """Path in the download folder; for a single file, it ends like the file's path in the data folder."""
+    """Path of the download in the folder `downloads`. The importer recognises a single file by the end of this path."""
     sha256: str | None = None
-    """None if the publisher gives no hash; then only the unpacked files are checked."""
+    """Hash of the download; None if the publisher gives no hash, so that only the unpacked files are checked."""
     size: str | None = None
     """Size that is printed before the download, for example `1.4 GB`."""
 
@@ -38,15 +38,15 @@ class Tasks(BaseModel):
     model_config = ConfigDict(extra="forbid")
     count: int
     any_of: list[str]
-    """Label files with one task per line; one of these files is enough."""
+    """Names of the label files, which have one task per line. One of these files is enough."""
 
 
 class Literals(BaseModel):
-    """A file made from the constants of a publisher's Python file (see `evalharness.data.importer`)."""
+    """A file that the importer makes from constants in a publisher's Python file (`literals_as_json`)."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
     found_in: str = Field(alias="from")
-    """End of the Python file's path."""
+    """The end of the Python file's path."""
     names: list[str]
 
 
@@ -59,15 +59,15 @@ class PublishedFamily(BaseModel):
     """Folder in `agentboard/`, for example `scienceworld`."""
     tasks: Tasks
     also_found_as: dict[str, str] = {}
-    """Path prefix in the folder -> path prefix of the same files in other publications."""
+    """Path prefix in the family's folder -> path prefix of the same files in another publication."""
     downloads: tuple[Download, ...] = ()
     literals: dict[str, Literals] = {}
-    """Files made from a publisher's source code. They are optional: complete label files have their content."""
+    """File -> source code from which it is made. Such a file is optional, because label files have the same content."""
     files: dict[str, str | None]
-    """Path in the folder (posix) -> SHA-256, or None if no published hash is known."""
+    """Path of each file in the family's folder -> SHA-256 of the published file; None if it is not known."""
 
     def required(self) -> list[str]:
-        """Return every file except label files (one of them is enough) and files from source code (optional)."""
+        """Return the files that must exist: all except label files (one is enough) and files from source code."""
         return [name for name in self.files if name not in self.tasks.any_of and name not in self.literals]
 
     def root(self, data: Path) -> Path:
@@ -75,7 +75,7 @@ class PublishedFamily(BaseModel):
 
 
 def family_folders() -> dict[str, Path]:
-    """Return family -> folder of its code, sorted by family, without importing the code."""
+    """Map each family to the folder of its code, sorted by family, without importing the code."""
     points = sorted(entry_points(group="evalharness.environments"), key=lambda point: point.name)
     modules = ((point.name, find_spec(point.module)) for point in points)
     return {name: Path(module.origin).parent for name, module in modules if module and module.origin}
@@ -83,7 +83,7 @@ def family_folders() -> dict[str, Path]:
 
 @cache
 def published() -> dict[str, PublishedFamily]:
-    """Return family -> its table, for families with published files, sorted."""
+    """Map each family with published files to its `published.json`, sorted by family."""
     tables = {family: folder / TABLE for family, folder in family_folders().items()}
     return {
         family: PublishedFamily(family=family, source=path, **json.loads(path.read_bytes()))
@@ -97,7 +97,7 @@ State = Literal["complete", "changed", "partial", "absent"]
 
 @dataclass(frozen=True)
 class FamilyCheck:
-    """The comparison of one family's files with its table. File names are relative to the family's folder."""
+    """The comparison of a family's files with its `published.json`. File names are relative to the family's folder."""
 
     family: str
     folder: Path
@@ -106,12 +106,12 @@ class FamilyCheck:
     """Number of lines in the label file; None if there is no label file."""
     expected_tasks: int
     files: int
-    """Number of files in the table that exist."""
+    """Number of files in `published.json` that exist in the data folder."""
     expected_files: int
     changed: tuple[str, ...]
     missing: tuple[str, ...]
     unverified: tuple[str, ...]
-    """Existing files without a known published hash."""
+    """Existing files that cannot be checked, because `published.json` has no hash for them."""
 
     @property
     def ok(self) -> bool:
@@ -122,13 +122,13 @@ class FamilyCheck:
 
 
 def count_tasks(labels: Path) -> int:
-    """Count the non-empty lines of a label file; each one is a task."""
+    """Count the non-empty lines of a label file; each line is a task."""
     with open_file(labels) as file:
         return sum(1 for line in file if line.strip())
 
 
 def check(family: PublishedFamily, data: Path) -> FamilyCheck:
-    """Compare every file of one family with its table (all five families, 46 MB, take less than a second)."""
+    """Compare every file of one family with its `published.json`. All five families (46 MB) take less than a second."""
     root = family.root(data)
     existing = [name for name in family.files if (root / name).is_file()]
     changed = []
