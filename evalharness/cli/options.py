@@ -20,7 +20,7 @@ from evalharness.config.protocol import read_protocol_options
 
 WHAT = "what to evaluate"
 HOW = "how to do it (results do not depend on these)"
-SERVING = ("concurrency", "vllm", "vllm_args", "timeout", "attempts")
+SERVING = ("concurrency", "vllm", "vllm_args", "timeout", "tries")
 """Options of commands that send requests to a model server and need no environment."""
 _METAVARS = {int: "N", float: "X", Path: "DIR", dict: "NAME=VALUE"}
 
@@ -188,5 +188,5 @@ def policy_of(args: argparse.Namespace, name: str = "model", **own: Any) -> Poli
 
 
 def attempts_of(args: argparse.Namespace) -> int:
-    at_least(1, attempts=args.attempts)
-    return args.attempts or int(OPTIONS["attempts"].default)
+    at_least(1, tries=args.tries)
+    return args.tries or int(OPTIONS["tries"].default)

@@ -11,8 +11,8 @@ from evalharness.config.option import ConfigPart, Option
 
 
 class LimitsConfig(ConfigPart):
-    attempts: Annotated[int, Option(operational=True)] = Field(default=3, ge=1)
-    """maximum number of tries of an episode or request if a server, a simulator or the network fails"""
+    tries: Annotated[int, Option(operational=True)] = Field(default=3, ge=1)
+    """maximum number of tries of an episode if a server, a simulator or the network fails"""
     time_limit: Annotated[float | None, Option("S|2h30m", operational=True, text=True)] = Field(
         default=None, gt=0, allow_inf_nan=False
     )

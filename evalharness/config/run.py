@@ -206,10 +206,13 @@ class RunConfig:
         )
 
 
+_NEW_NAMES = {"sample": "draw", "attempts": "tries"}
+
+
 def with_new_names(options: Mapping[str, Any]) -> dict[str, Any]:
     """Replace old names of options in a run folder. Manifests keep an option's first name, so that identities and
     folder names stay the same."""
-    return {("draw" if name == "sample" else name): value for name, value in options.items()}
+    return {_NEW_NAMES.get(name, name): value for name, value in options.items()}
 
 
 def _with_policy_of_agent(options: dict[str, Any]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class SelectionConfig(ConfigPart):
     """play N tasks that represent the held-out score, chosen by family, kind and difficulty, the same for every model
     (80 of 282: an error of 3 to 4 points of success, 5 of a difference; 14 of 20 Jericho games are left out)"""
     samples: Samples = 1
-    """number of episodes of each task"""
+    """number of attempts at each task"""
 
     @field_validator("tasks", mode="before")
     @classmethod

@@ -20,7 +20,7 @@ from evalharness.judge.draw import DrawnTurn, JudgedRun, load_turns
 from evalharness.judge.folder import JudgeProgress, draws_of, own_place, read_kind
 from evalharness.judge.turn_prompt import EARLIER_TURNS, TurnPrompt, load_turn_prompt
 from evalharness.judge.verdict import Rater, TurnKey, Verdict, add_folder_names, verdict_of
-from evalharness.models.asking import ATTEMPTS, Answer, AskingResult, open_asked_model_for, refuse_scripted
+from evalharness.models.asking import TRIES, Answer, AskingResult, open_asked_model_for, refuse_scripted
 from evalharness.models.base import RequestForm
 from evalharness.models.connections import sampling_identity
 from evalharness.models.event_loop import run_to_end
@@ -130,7 +130,7 @@ class Judging:
     prompts: Path | None = None
     plain: bool = False
     """Whether to ask the server without structured output."""
-    attempts: int = ATTEMPTS
+    tries: int = TRIES
     """Largest number of tries of a question, if infrastructure fails."""
 
 
@@ -189,7 +189,7 @@ async def _ask(
 ) -> None:
     form = RequestForm(response_format=None if what.plain else VERDICT_FORMAT)
     async with open_asked_model_for(
-        store, prepared, form, progress, what.attempts, what.judge.concurrency
+        store, prepared, form, progress, what.tries, what.judge.concurrency
     ) as model:
 
         async def one(key: str, turn: DrawnTurn) -> None:

@@ -22,7 +22,7 @@ from evalharness.judge.grading import Grade, GradePrompt, load_grade_prompt, sto
 from evalharness.judge.mtbench_scores import GradeKey, Score, published_scores, scores
 from evalharness.judge.questions import QuestionSet, TwoTurnQuestion
 from evalharness.models.asking import (
-    ATTEMPTS,
+    TRIES,
     Answer,
     AskedModel,
     AskingResult,
@@ -115,7 +115,7 @@ class Mtbench:
     judge_prompts: Path | None = None
     """FastChat's file, which replaces our prompt."""
     plain: bool = False
-    attempts: int = ATTEMPTS
+    tries: int = TRIES
     """Largest number of tries of a question, if infrastructure fails."""
 
 
@@ -187,7 +187,7 @@ async def _everything(
     def at_work(
         prepared: Prepared, config: PolicyConfig, form: RequestForm
     ) -> AbstractAsyncContextManager[AskedModel]:
-        return open_asked_model_for(store, prepared, form, progress, what.attempts, config.concurrency)
+        return open_asked_model_for(store, prepared, form, progress, what.tries, config.concurrency)
 
     questions = what.questions.questions
     if any((question.id, turn) not in store.answers for question in questions for turn in (1, 2)):

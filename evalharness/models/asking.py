@@ -33,11 +33,11 @@ _LOOK_SHARE = 0.1
 """Largest share of the time spent on checking the model: a router needs a second to list thousands of models."""
 _LONGEST_PAUSE = 1.0
 """Maximum seconds between two checks of the model while an answer waits for the check."""
-ATTEMPTS = 3
+TRIES = 3
 """Default number of tries for one job if infrastructure fails."""
 
 OnFailure = Callable[[str, int, InfrastructureError, bool], None]
-"""Called after every failed try: (key, attempt, error, whether the job was given up)."""
+"""Called after every failed try: (key, number, error, whether the job was given up)."""
 Refusal = Literal["context", "refused"]
 
 
@@ -243,17 +243,17 @@ async def open_asked_model(
     progress: WorkProgress,
     on_failure: OnFailure,
     *,
-    attempts: int,
+    tries: int,
     concurrency: int | None,
     ceiling: int = MOST,
 ) -> AsyncIterator[AskedModel]:
-    """Open the model and watch its server until the context closes. `folder` gets the server's log; `attempts` is the
+    """Open the model and watch its server until the context closes. `folder` gets the server's log; `tries` is the
     number of tries for one job, `concurrency` the maximum number of requests at once (None: `ceiling`)."""
     slots = Slots(concurrency or ceiling, pinned=concurrency is not None)
 
-    def note_failure(key: str, attempt: int, error: InfrastructureError, final: bool) -> None:
-        on_failure(key, attempt, error, final)
-        progress.status = f"{key}, try {attempt}: {error}"
+    def note_failure(key: str, number: int, error: InfrastructureError, final: bool) -> None:
+        on_failure(key, number, error, final)
+        progress.status = f"{key}, try {number}: {error}"
         progress.failures += final
 
     events: list[str] = []
@@ -265,9 +265,11 @@ async def open_asked_model(
         progress.status = ""
         progress.started = time.monotonic()
         watching = asyncio.create_task(insight.watch())
-        tries = Tries(attempts, note_failure, opened.failure, lambda: slots.limit)
+        job_tries = Tries(tries, note_failure, opened.failure, lambda: slots.limit)
         try:
-            yield AskedModel(opened.policy, slots, progress, form, tries, dict(opened.facts or {}), events)
+            yield AskedModel(
+                opened.policy, slots, progress, form, job_tries, dict(opened.facts or {}), events
+            )
         finally:
             watching.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -280,7 +282,7 @@ async def open_asked_model_for(
     prepared: Prepared,
     form: RequestForm,
     progress: WorkProgress,
-    attempts: int,
+    tries: int,
     concurrency: int | None,
     ceiling: int = MOST,
 ) -> AsyncIterator[AskedModel]:
@@ -288,7 +290,7 @@ async def open_asked_model_for(
     `progress.stopped` gives the reason."""
     model = open_asked_model(
         prepared, store.folder, form, progress, store.note_failure,
-        attempts=attempts, concurrency=concurrency, ceiling=ceiling,
+        tries=tries, concurrency=concurrency, ceiling=ceiling,
     )  # fmt: skip
     try:
         async with model as asking:

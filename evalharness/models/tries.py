@@ -25,10 +25,10 @@ class AbortedError(InfrastructureError):
 class Tries(Generic[K]):
     """The tries of many concurrent jobs, each with a key."""
 
-    attempts: int
+    tries: int
     """Number of tries for one job."""
     on_failure: Callable[[K, int, InfrastructureError, bool], None]
-    """Called after every failed try: (key, attempt from 1, error, whether the job is given up)."""
+    """Called after every failed try: (key, number of the try from 1, error, whether the job is given up)."""
     model_gone: Callable[[], str | None] = lambda: None
     """Return why the model can never answer again; None while it can."""
     at_once: Callable[[], int] = lambda: 1
@@ -55,7 +55,7 @@ class Tries(Generic[K]):
 
         Raises AbortedError if all other jobs would fail, StoreError if the disk refuses a write.
         """
-        for attempt in range(1, self.attempts + 1):
+        for number in range(1, self.tries + 1):
             try:
                 result = await once()
             except (StoreError, AbortedError):
@@ -66,11 +66,11 @@ class Tries(Generic[K]):
                 if not (isinstance(error, RequestFaultError) and self.replies()):
                     raise
                 # Only this conversation is refused (by a content filter); others continue.
-                self.on_failure(key, attempt, InfrastructureError(str(error)), True)
+                self.on_failure(key, number, InfrastructureError(str(error)), True)
                 return None
             except InfrastructureError as error:
                 reason = self.model_gone() or hopeless(error)
-                self.on_failure(key, attempt, error, attempt == self.attempts or reason is not None)
+                self.on_failure(key, number, error, number == self.tries or reason is not None)
                 if reason := reason or self._why_abort(error):
                     raise AbortedError(reason) from None
             else:
@@ -86,7 +86,7 @@ class Tries(Generic[K]):
         if (replies := self.replies()) != self._replies_then:
             self._replies_then, self._unanswered = replies, 0
         self._unanswered += 1
-        if self._unanswered >= max(self.attempts, self.at_once()):
+        if self._unanswered >= max(self.tries, self.at_once()):
             return f"the model's server gives no usable answers any more: {error}"
         return None
 

@@ -66,9 +66,9 @@ class Scheduler:
     play: Callable[[PendingEpisode, RemoteEnvironment], Awaitable[Episode]]
     on_episode: Callable[[Episode], None]
     on_failure: Callable[[PendingEpisode, int, InfrastructureError, bool], None]
-    """Called with (job, attempt from 1, error, whether the episode is given up)."""
+    """Called with (job, number of the try from 1, error, whether the episode is given up)."""
     slots: Slots
-    attempts: int
+    tries: int
     cores: int = field(default_factory=usable_cores)
     """Cores of all machines that workers run on."""
     policy_alive: Callable[[], str | None] = lambda: None
@@ -79,7 +79,7 @@ class Scheduler:
 
     def __post_init__(self) -> None:
         self._tries = Tries(
-            self.attempts,
+            self.tries,
             self.on_failure,
             lambda: self.policy_alive(),
             lambda: self.slots.limit,

@@ -116,7 +116,7 @@ class RunSession:
             on_episode=self._keep,
             on_failure=self._note_failure,
             slots=self.slots,
-            attempts=work.limits.attempts,
+            tries=work.limits.tries,
             cores=self.cores,
             policy_alive=opened.failure,
             stop_reason=work.clock.stop_reason,
@@ -177,11 +177,11 @@ class RunSession:
         self.events.append(Event(at_s=round(self.progress.elapsed, 1), event=text))
 
     def _note_failure(
-        self, job: PendingEpisode, attempt: int, error: InfrastructureError, final: bool
+        self, job: PendingEpisode, number: int, error: InfrastructureError, final: bool
     ) -> None:
         about = {"task_id": job.task.id, "sample": job.sample}
-        self.store.append_failure(about, attempt, error, final)
-        self.progress.status = f"{job.task.id}, try {attempt}: {str(error).splitlines()[0]}"
+        self.store.append_failure(about, number, error, final)
+        self.progress.status = f"{job.task.id}, try {number}: {str(error).splitlines()[0]}"
         if final:
             self.progress.give_up(job.task.family, job.task.id, job.sample)
 

@@ -62,5 +62,5 @@ class AnswerFolder(RecordFolder):
         manifest["sessions"][-1] |= facts
         self.write(manifest)
 
-    def note_failure(self, key: str, attempt: int, error: InfrastructureError, final: bool) -> None:
-        self.append_failure({"key": key}, attempt, error, final)
+    def note_failure(self, key: str, number: int, error: InfrastructureError, final: bool) -> None:
+        self.append_failure({"key": key}, number, error, final)

@@ -67,7 +67,7 @@ AS_BEFORE: list[tuple[dict[str, Any], str, str]] = [
             "deterministic": True,
             "questions": 10,
             "tasks": ["babyai:0-3", "pddl"],
-            "attempts": 5,
+            "tries": 5,
             "stop_on_format_errors": 0.5,
             "vllm_args": ["--a", "b"],
         },
@@ -102,8 +102,8 @@ def test_only_what_results_depend_on_is_part_of_a_runs_identity() -> None:
 
 def test_every_wrong_option_of_every_part_is_named() -> None:
     with pytest.raises(UserError) as error:
-        RunConfig.of(model="oracle", max_turns=0, samples=0, attempts=0)
-    assert all(flag in str(error.value) for flag in ("--max-turns 0", "--samples 0", "--attempts 0"))
+        RunConfig.of(model="oracle", max_turns=0, samples=0, tries=0)
+    assert all(flag in str(error.value) for flag in ("--max-turns 0", "--samples 0", "--tries 0"))
 
 
 def test_an_unknown_option_is_answered_with_the_nearest_name() -> None:

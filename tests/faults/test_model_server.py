@@ -52,7 +52,7 @@ async def test_results_do_not_depend_on_faults_that_pass(environment: dict[str, 
 
     async with ChatServer(answer=answer).running() as server:
         # By chance one turn meets fault after fault: its episode starts over, which changes nothing either.
-        arguments = options(server, "--samples", 4, "--concurrency", 16, "--timeout", 3, "--attempts", 10)
+        arguments = options(server, "--samples", 4, "--concurrency", 16, "--timeout", 3, "--tries", 10)
         await play(environment, tmp_path / "whole", *arguments)
         undisturbed = asked(server)
         server.choose_fault = sometimes
@@ -86,7 +86,7 @@ async def test_an_episode_that_the_server_always_breaks_is_reported_apart_and_ow
         return "Goal: face east" in request["messages"][1]["content"].rpartition("your turn")[2]
 
     async with ChatServer(answer=answer).running() as server:
-        arguments = options(server, "--concurrency", 8, "--attempts", 1, "--limit", 8)
+        arguments = options(server, "--concurrency", 8, "--tries", 1, "--limit", 8)
         await play(environment, tmp_path / "whole", *arguments)
         broken = cs.status(500, "out of memory", cs.AT_ONCE)
         server.choose_fault = lambda request: broken if is_victim(request) else None
@@ -114,7 +114,7 @@ async def test_a_harness_that_was_asleep_goes_on(environment: dict[str, str], tm
     async with ChatServer(answer=answer, latency=0.02).running() as server:
         arguments = options(server, "--samples", 2, "--concurrency", 4, "--timeout", 1.5)
         await play(environment, tmp_path / "whole", *arguments)
-        process = await begin(environment, tmp_path / "broken", *arguments, "--attempts", 5)
+        process = await begin(environment, tmp_path / "broken", *arguments, "--tries", 5)
         ended = asyncio.create_task(process.communicate())
         await server.after(30)
         process.send_signal(signal.SIGSTOP)

@@ -23,7 +23,7 @@ async def test_a_worker_that_dies_or_hangs_is_replaced_and_its_episodes_start_ov
     async with ChatServer(answer=answer, latency=0.01).running() as server:
         arguments = options(server, "--samples", 5, "--concurrency", 4, "--workers", "compass=1")
         await play(environment, tmp_path / "whole", *arguments)
-        process = await begin(environment, tmp_path / "broken", *arguments, "--attempts", 30)
+        process = await begin(environment, tmp_path / "broken", *arguments, "--tries", 30)
         ended = asyncio.create_task(process.communicate())
         for _ in range(times):
             # More requests than episodes in flight: the worker that is there now has answered.
@@ -55,7 +55,7 @@ async def test_a_killed_java_process_is_replaced_and_its_episodes_start_over(
     )  # fmt: skip
     whole = await asyncio.to_thread(evalharness, environment, *arguments, tmp_path / "whole")
     assert whole.returncode == 0, whole.stderr
-    process = await start(environment, *arguments, tmp_path / "broken", "--attempts", 10)
+    process = await start(environment, *arguments, tmp_path / "broken", "--tries", 10)
     ended = asyncio.create_task(process.communicate())
     for enough in (1, 3):
         while finished(tmp_path / "broken") < enough:

@@ -120,7 +120,7 @@ async def test_a_server_that_fails_leaves_turns_for_the_same_command(
     async with ChatServer(answer=answer).running() as server:
         server.choose_fault = lambda body: cs.hang_up if len(server.requests) > 9 else None
         status, said, summary = await judged(
-            environment, server, other, "--timeout", 1, "--attempts", 1, "--concurrency", 2
+            environment, server, other, "--timeout", 1, "--tries", 1, "--concurrency", 2
         )
         assert status == 3, said
         kept = (other / "judgements" / "toy" / "judgements.jsonl").read_bytes()

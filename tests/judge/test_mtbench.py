@@ -114,7 +114,7 @@ async def test_it_continues_after_a_failure_at_either_side(
 ) -> None:
     out = tmp_path / "out"
     questions = write_lines(tmp_path / "q.jsonl", *(question(i, turns=[f"{i}?", "and?"]) for i in range(6)))
-    options = ("--questions", questions, "--timeout", 1, "--attempts", 1, "--concurrency", 1)
+    options = ("--questions", questions, "--timeout", 1, "--tries", 1, "--concurrency", 1)
 
     def breaks(when: Any) -> Any:
         return lambda body: cs.hang_up if when(body) else None

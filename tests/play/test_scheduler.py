@@ -57,7 +57,7 @@ class Played:
         self.pools = {f: EnvironmentPool(spec, None, max_workers=4) for f in families}
         self.scheduler = Scheduler(
             pools=self.pools, play=self.play, on_episode=lambda episode: None,
-            on_failure=lambda *failure: None, slots=Slots(limit, pinned=True), attempts=2,
+            on_failure=lambda *failure: None, slots=Slots(limit, pinned=True), tries=2,
         )  # fmt: skip
 
     async def play(self, job: PendingEpisode, environment: RemoteEnvironment) -> Episode:
@@ -176,7 +176,7 @@ async def test_a_failing_episode_starts_over_and_is_given_up_after_its_tries(com
     scheduler = Scheduler(
         pools={"a": EnvironmentPool(compass, None, 1)}, play=play, on_episode=lambda episode: None,
         on_failure=lambda job, attempt, error, final: failures.append((attempt, final)),
-        slots=Slots(4, pinned=True), attempts=3,
+        slots=Slots(4, pinned=True), tries=3,
     )  # fmt: skip
     await scheduler.run(jobs_of("a", [1.0]))
     assert failures == [(1, False), (2, False), (3, True)]
@@ -257,7 +257,7 @@ async def test_an_episode_that_ends_every_worker_costs_its_neighbours_no_try(com
     scheduler = Scheduler(
         pools={"compass": pool}, play=play, on_episode=lambda episode: None,
         on_failure=lambda job, attempt, error, final: given_up.append(job.task.index) if final else None,
-        slots=Slots(4, pinned=True), attempts=1,
+        slots=Slots(4, pinned=True), tries=1,
     )  # fmt: skip
     try:
         await scheduler.run(jobs_of("compass", [1.0] * 4))
@@ -314,7 +314,7 @@ async def test_idle_cores_get_workers_for_a_family_whose_environments_are_all_ta
 
     scheduler = Scheduler(
         pools={"a": pool}, play=play, on_episode=lambda episode: None, on_failure=lambda *failure: None,
-        slots=Slots(32), attempts=1, cores=1,
+        slots=Slots(32), tries=1, cores=1,
     )  # fmt: skip
     await scheduler.run(jobs_of("a", [30.0] * 12))
     assert pool.size == workers
@@ -340,7 +340,7 @@ async def test_a_policy_that_gives_no_reply_ends_the_run(
     scheduler = Scheduler(
         pools={"a": EnvironmentPool(compass, None, max_workers=1)}, play=fails, on_episode=lambda episode: None,
         on_failure=lambda job, attempt, failure, final: failures.append(failure), slots=Slots(1, pinned=True),
-        attempts=2,
+        tries=2,
     )  # fmt: skip
     if most is None:
         await scheduler.run(jobs_of("a", [1.0] * 3))

@@ -124,7 +124,7 @@ async def test_an_interrupted_run_does_not_go_on_with_another_model(
 
     server.answer = answer
     async with server.running():
-        assert await run(server, "-o", folder, "--attempts", 1, "--timeout", 2) == 3
+        assert await run(server, "-o", folder, "--tries", 1, "--timeout", 2) == 3
         assert len(list(read_episodes(folder))) == 1
         server.choose_fault, server.says = lambda request: None, B
         server.answer = lambda request: "Action: turn left"

@@ -283,7 +283,7 @@ async def test_a_list_that_breaks_while_a_run_goes_on_ends_it(
 
     server.answer = answer
     async with server.running():
-        words = [*command(folder, server), "--timeout", "2", "--attempts", "1", "--concurrency", "1"]
+        words = [*command(folder, server), "--timeout", "2", "--tries", "1", "--concurrency", "1"]
         assert await asyncio.to_thread(main, words) == 3
     assert len(list(read_episodes(folder))) == 2
     assert "list of models" in (folder / "errors.jsonl").read_text()

@@ -116,7 +116,7 @@ async def test_a_broken_simulator_is_replaced_and_its_episodes_start_over(
     async with ChatServer(answer=lambda request: f"Action: fault {kind}").running() as server:
         options = ("--model", server.url, "--model-name", "toy", "--max-turns", 3, "--tasks", "compass:1-2")
         done = await asyncio.to_thread(
-            run_compass, environment, tmp_path / "run", *options, "--attempts", 4
+            run_compass, environment, tmp_path / "run", *options, "--tries", 4
         )  # fmt: skip
         again = await asyncio.to_thread(run_compass, environment, tmp_path / "whole", *options)
     assert (done.returncode, again.returncode) == (0, 0), done.stderr
@@ -134,7 +134,7 @@ async def test_an_action_that_ends_every_simulator_ends_its_episode_once_with_it
     async with ChatServer(answer=lambda request: "Action: fault always exit").running() as server:
         done = await asyncio.to_thread(
             run_compass, environment, tmp_path / "run", "--model", server.url, "--model-name", "toy",
-            "--tasks", "compass:1", "--attempts", 2,
+            "--tasks", "compass:1", "--tries", 2,
         )  # fmt: skip
         asked = len(server.requests)
     assert (done.returncode, asked) == (0, 2), "a look at the server, and one turn"
@@ -174,7 +174,7 @@ async def test_a_dead_server_ends_the_run_and_the_same_command_continues(
         2,
         "--concurrency",
         2,
-        "--attempts",
+        "--tries",
         1,
     )
     async with server.running():

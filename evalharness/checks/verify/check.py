@@ -49,7 +49,7 @@ from evalharness.results.task_range import changed_families, mark_changed
 from evalharness.runs.evaluation import Watch, unwatched
 from evalharness.suites.selection import load_existing_tasks
 
-_ATTEMPTS = 3
+_TRIES = 3
 """Maximum number of replays of an episode. It is replayed again only if its simulator fails."""
 
 
@@ -184,7 +184,7 @@ class _Check:
             progress.turns += len(episode.turns)
             progress.finish(episode)
 
-        def note_failure(job: PendingEpisode, attempt: int, error: InfrastructureError, final: bool) -> None:
+        def note_failure(job: PendingEpisode, number: int, error: InfrastructureError, final: bool) -> None:
             if final:
                 self.failures.append(f"{job.task.id}, sample {job.sample}: {str(error).splitlines()[0]}")
                 progress.give_up(job.task.family, job.task.id, job.sample)
@@ -208,7 +208,7 @@ class _Check:
                 on_episode=keep,
                 on_failure=note_failure,
                 slots=request_slots(PolicyConfig(model="oracle"), 0, len(self._jobs), cores),
-                attempts=_ATTEMPTS,
+                tries=_TRIES,
                 cores=cores,
             )
             await scheduler.run(self._jobs)

@@ -34,8 +34,8 @@ from evalharness.training.teachers.teaching import load_teaching
 
 T = TypeVar("T")
 EPISODES_PER_WORKER = 8
-_ATTEMPTS = 3
-"""Number of attempts at a task if its simulator dies or hangs."""
+_TRIES = 3
+"""Number of tries of a task if its simulator dies or hangs."""
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Making:
     def __init__(self) -> None:
         self.families: list[FamilyMaking] = []
         self.tries: Tries[str] = Tries(
-            _ATTEMPTS, _end_where_given_up, at_once=lambda: sum(family.pool.most for family in self.families)
+            _TRIES, _end_where_given_up, at_once=lambda: sum(family.pool.most for family in self.families)
         )
 
     async def run(self) -> list[Conversation]:
@@ -72,7 +72,7 @@ class Making:
         return [each for family in self.families for each in family.conversations]
 
 
-def _end_where_given_up(key: str, attempt: int, error: InfrastructureError, final: bool) -> None:
+def _end_where_given_up(key: str, number: int, error: InfrastructureError, final: bool) -> None:
     if final:
         raise error
 
@@ -105,11 +105,11 @@ class FamilyMaking(ABC):
         """Return the result of `make` with an environment of the pool. Raises InfrastructureError after repeated
         failures of simulators."""
 
-        async def attempt() -> T:
+        async def once() -> T:
             async with self.pool.environment() as environment:
                 return await make(environment)
 
-        made = await self.making.tries.of(key, lambda: despite_others(attempt))
+        made = await self.making.tries.of(key, lambda: despite_others(once))
         assert made is not None  # a final failure raises an error instead of returning None
         return made
 

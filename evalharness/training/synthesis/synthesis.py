@@ -13,7 +13,7 @@ from typing import Any, Literal
 from evalharness.base.errors import UserError
 from evalharness.config import PolicyConfig
 from evalharness.models.asking import (
-    ATTEMPTS,
+    TRIES,
     AskedModel,
     AskingResult,
     open_asked_model_for,
@@ -108,8 +108,8 @@ class Synthesis:
     most_calls: int = MOST_CALLS
     plain: bool = False
     """Whether to ask the server without structured output."""
-    attempts: int = ATTEMPTS
-    """Number of attempts at a persona after infrastructure failures."""
+    tries: int = TRIES
+    """Number of tries at a persona after infrastructure failures."""
 
     def identity(self, kind: Kind, prompts: SynthesisPrompts) -> dict[str, Any]:
         """Return the options that must be unchanged to continue a folder. The number of personas may increase."""
@@ -263,9 +263,7 @@ async def _ask_all(
     schema = schemas.SCRIPT if kind == "scripts" else schemas.TRAJECTORY
     form = RequestForm(response_format=None if what.plain else schemas.make_response_format(kind, schema))
     ceiling = max(1, min(MOST, len(left)))
-    model = open_asked_model_for(
-        store, prepared, form, progress, what.attempts, what.model.concurrency, ceiling
-    )
+    model = open_asked_model_for(store, prepared, form, progress, what.tries, what.model.concurrency, ceiling)
     async with model as asking:
         asking.answered_before = bool(store.done)
         store.note_start(policy=dict(asking.facts), **await asking.settle_form())

@@ -162,7 +162,7 @@ async def test_a_persona_whose_infrastructure_fails_is_left_for_the_same_command
 
     kinds = [("none", "OK"), ("none", "KEYS"), ("KEYS", "OK")]
     async with ChatServer(answer=answer, choose_fault=too_much).running() as server:
-        out = await make_scripts(server, tmp_path, kinds, "--attempts", 1, status=3)
+        out = await make_scripts(server, tmp_path, kinds, "--tries", 1, status=3)
         printed = capsys.readouterr().err
         assert "1 personas" in printed
         (failure,) = read_records(out / "errors.jsonl")
