@@ -1,1 +1,1 @@
-"""Write prompts, parse replies, and apply perturbations to the words of an environment."""
+"""Write prompts, parse a model's replies, and reword environments (perturbations)."""

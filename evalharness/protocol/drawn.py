@@ -1,8 +1,8 @@
-"""Draw a random wording for each episode of training.
+"""Draw a random wording of an environment for each episode of training (`--perturb random`).
 
-A draw consists of one perturbation of the environment (or none), a known wording for every other action, and an order
-of the listed actions. Its name is `random:` and 16 hexadecimal digits, which are the seed of the draw. Evaluations
-refuse these names (`perturbation_names.normal_name`).
+A random wording has one of the environment's perturbations or none, a wording of some perturbation for every action
+that this one does not change, and a random order of the actions. Its name is `random:` with 16 hexadecimal digits,
+which seed the random choices. An evaluation refuses such names (`perturbation_names.normal_name`).
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from evalharness.protocol.perturbation_names import RANDOM, normal_name
 
 _NAME = re.compile(rf"{RANDOM}:[0-9a-f]{{16}}")
 _ATTEMPTS = 200
-"""Maximum number of draws to find a wording in which no two actions can be confused."""
+"""Maximum number of random wordings that are tried until no two actions have the same wording."""
 
 
 def training_name(name: str | None) -> str | None:
-    """Return the perturbation of `--perturb` for training, which may be `random`. Raise UserError for a wrong name."""
+    """Check the value of `--perturb` for training, and return its normal form. In training it may be `random`."""
     return name if name in (None, RANDOM) else normal_name(name)
 
 
 def fixed_name(name: str | None) -> str | None:
-    """Return the perturbation of all episodes; None if each episode draws its own."""
+    """Return the perturbation of all episodes; None: the original wording, or a random wording for each episode."""
     return None if name == RANDOM else name
 
 
 def draw_name(seed: int, episode: str) -> str:
-    """Return the name of the draw for this seed and episode."""
+    """Return the name of the random wording for this seed and episode."""
     return f"{RANDOM}:{hashlib.sha256(f'{seed}/{episode}'.encode()).hexdigest()[:16]}"
 
 
 def surface_named(spec: EnvSpec, name: str | None) -> PlayedSurface:
-    """Return the surface with the recorded name: plain, perturbed or drawn. Raise UserError for an unknown name."""
+    """Return the wording with this name in an episode's record (None: the original). Raise UserError if unknown."""
     if name is None or not _NAME.fullmatch(name):
         return make_surface(spec, name)
     random = Random(f"words/{spec.family}/{name}")
@@ -51,7 +51,7 @@ def surface_named(spec: EnvSpec, name: str | None) -> PlayedSurface:
 
 
 def words_of(surface: PlayedSurface) -> dict[str, Any] | None:
-    """Return the drawn wording for the record; None if no wording was drawn."""
+    """Return the fields of a random wording for the episode's record; None for any other wording."""
     how = surface.perturbation
     if surface.name is None or not _NAME.fullmatch(surface.name):
         return None

@@ -1,4 +1,4 @@
-"""Remove marks around a thought or an action: markdown, quotes, tags, tokens of a chat template."""
+"""Remove marks that a model writes around a thought or an action: markdown, quotes, tags, chat template tokens."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _TOKEN = (
     r"|</?s>|<(?:start|end)_of_(?:turn|utterance|text|image)>|(?i:<(?:bos|eos|eot|eod|eom|eoa|eoh|pad|unk|sep|sop|eop)(?:_token)?>)|<0x[0-9A-F]{2}>"
     r"|<(?:extra_id|reserved|unused|SPECIAL)_?\d{1,5}>|</?<?/?SYS>>|\[/?INST\]|\[(?:BOS|EOS|PAD|gMASK|end of text)\])"
 )
-"""Tokens of chat templates: Llama, Qwen, Mistral, Gemma, Phi, DeepSeek, GLM, EXAONE, Cohere and similar models."""
+"""Pattern for a chat template token of Llama, Qwen, Mistral, Gemma, Phi, DeepSeek, GLM, EXAONE, Cohere and others."""
 _TOKENS = re.compile(_TOKEN)
 _TOKENS_AHEAD = re.compile(rf"\s*+(?:{_TOKEN}\s*+(?:(?:assistant|model)\b\s*+)?)+")
 _TAG = r"<[A-Za-z][\w-]{0,30}>"
 _CLOSING_TAG = r"(?:</[A-Za-z][\w-]{0,30}>|<br ?/?>)"
 
 OPENING = rf"""(?:[*_`~"'“‘„‚«»‹›「『《〈【⟨（［(\[{{$]|\\(?:boxed|text)\{{|{_TAG})"""
-"""Regular expression for one opening mark before a label."""
+"""Pattern for an opening mark before a label, such as `**` in `**Action: look**`."""
 _PAIRS = (
     ("**", "**"), ("__", "__"), ("~~", "~~"), ("``", "``"), ("`", "`"), ("*", "*"), ("_", "_"), ("$", "$"),
     ('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("„", "“"), ("«", "»"), ("「", "」"), ("『", "』"),
@@ -34,7 +34,7 @@ _PAIRS = (
     ("<", ">"),
 )  # fmt: skip
 _NO_WORDS = ("**", "__", "~~", "``", "`")
-"""Marks that are never a part of an action's words."""
+"""Marks that are never part of an action; quotes and brackets may be."""
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
 _EMPHASIS = re.compile(r"(?<!\w)(\*\*|`)(?=[^\s*`])(.+?)(?<=[^\s*`])\1(?!\w)")
 _LATEX = re.compile(r"\\text(?:tt|bf|it)?\{([^{}]*)\}")
@@ -42,26 +42,26 @@ _BULLET = re.compile(r"(?:[>#•→:-]+[ \t]+)*")
 _JSON_ACTIONS = ("action", "command")
 _JSON_INSIDE = ("arguments", "parameters", "function")
 _BEHIND = ".,;! "
-"""Characters that may follow a closing mark."""
+"""Characters that may follow a closing mark at the end of an action."""
 _MOST = 16
-"""Maximum nesting of marks."""
+"""Maximum number of nested marks that are removed."""
 _LONGEST = 1000
-"""Maximum length of an action in characters; no marks are removed from a longer line."""
+"""Maximum length of a line in characters; marks are not removed from a longer line, to limit the time."""
 
 
 MARKS_ALONE = re.compile(
     rf"[ \t]*+(?:(?:`{{3,}}|~{{3,}})[ \t]*+[\w+-]*+|(?:(?:{_TAG}|{_CLOSING_TAG})[ \t]*+)+)[ \t]*+"
 )
-"""A line that has only marks: a code fence or tags."""
+"""Pattern for a line that has only a code fence or tags."""
 
 
 def plain_spaces(text: str) -> str:
-    """Replace every kind of space by the usual space, and remove characters without width."""
+    """Replace tabs and special spaces by the usual space, and remove characters without width."""
     return _OTHER_SPACES.sub(" ", text.translate(_PLAIN))
 
 
 def cut_template_tokens(text: str) -> tuple[str, str]:
-    """Skip template tokens at the beginning, and cut before the next token. Return (text, first token or "")."""
+    """Remove template tokens at the beginning, and all text from the next token. Return (text, first token or "")."""
     first = _TOKENS.search(text)
     if first is None:
         return text, ""
@@ -72,7 +72,7 @@ def cut_template_tokens(text: str) -> tuple[str, str]:
 
 
 def without_closing(text: str, openings: Iterable[str]) -> str:
-    """Remove closing marks at the end whose opening mark is in one of `openings`, the texts before this text."""
+    """Remove closing marks at the end of the text. `openings`: earlier texts that contain the opening marks."""
     openings = tuple(openings)
     text = text.strip()
     for _ in range(_MOST):
@@ -84,7 +84,7 @@ def without_closing(text: str, openings: Iterable[str]) -> str:
 
 
 def strip_marks(text: str, openings: Iterable[str] = ()) -> str:
-    """Remove the marks around an action, or around some of its words. An unpaired mark stays if it may be a word."""
+    """Remove the marks around an action or around some of its words. `openings`: earlier texts with opening marks."""
     openings = tuple(openings)
     text = text.strip()
     if len(text) > _LONGEST:
@@ -103,7 +103,7 @@ def strip_marks(text: str, openings: Iterable[str] = ()) -> str:
 
 
 def _json_action(text: str) -> str | None:
-    """Return the action in `{"action": ...}` or in a call of `act`; None for JSON of another form."""
+    """Return the action in JSON such as `{"action": ...}` or a call of the tool `act`; None for any other text."""
     try:
         value = json.loads(text)
         for _ in range(_MOST):
@@ -121,7 +121,7 @@ def _json_action(text: str) -> str | None:
 
 
 def _open(opening: str, closing: str, text: str) -> int:
-    """Return the number of unclosed opening marks in `text`; negative if closing marks have no opening mark."""
+    """Return the number of opening marks minus that of closing marks; for equal marks, 1 if their number is odd."""
     if opening == closing:
         return _APOSTROPHE.sub("", text).count(opening) % 2
     return text.count(opening) - text.count(closing)
@@ -132,7 +132,7 @@ def _has_open_mark(opening: str, closing: str, openings: Iterable[str]) -> bool:
 
 
 def _cut_at_closing(text: str, openings: Iterable[str]) -> str:
-    """Cut the text at a mark that closes an earlier opening mark: `**Action: look** around here` gives `look`."""
+    """Cut the text at a mark whose opening mark is in `openings`: `**Action: look** around here` gives `look`."""
     for mark in ("**", "`"):
         ends = text.rstrip(_BEHIND).endswith(mark)
         if not ends and _has_open_mark(mark, mark, openings) and _open(mark, mark, text):
@@ -141,7 +141,7 @@ def _cut_at_closing(text: str, openings: Iterable[str]) -> str:
 
 
 def _one_closing_less(text: str, openings: Iterable[str]) -> str | None:
-    """Remove one unpaired closing mark at the end, with a full stop after it; return None if there is no such mark."""
+    """Remove one closing mark at the end that has no opening mark in the text; None if there is no such mark."""
     ended = text.rstrip(_BEHIND)
     if tag := re.search(rf"{_CLOSING_TAG}\Z", ended):
         return ended[: tag.start()].rstrip()
@@ -176,7 +176,7 @@ def _unwrap(text: str) -> str | None:
 
 
 def _is_whole(opening: str, closing: str, inner: str) -> bool:
-    """Return whether the marks around `inner` are one pair; in `"a" or "b"` they belong to two pairs."""
+    """Return whether the marks around `inner` belong together; in `"a" or "b"`, the outer marks do not."""
     if inner.startswith(opening) and inner.endswith(closing):
         return True
     if opening == closing:

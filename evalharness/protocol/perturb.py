@@ -1,11 +1,11 @@
-"""Apply perturbations: present an environment in other words.
+"""Apply perturbations: present an environment to a policy in other words.
 
-A `PlayedSurface` rewrites all texts between policy and environment. It rewords the prompt, the observations and the
-lists of valid actions, and it translates the policy's actions to the environment's own words. The environment and its
-scoring do not change. A perturbation is data of the environment (`evalharness.envs.base.Perturbation`).
+A `PlayedSurface` stands between policy and environment. It rewords the prompt, the observations and the lists of valid
+actions for the policy, and it translates the policy's actions back to the environment's own words. The environment and
+its scoring do not change. An environment defines its perturbations as data (`evalharness.envs.base.Perturbation`).
 
-An action in its old wording becomes invalid: the surface sends an unknown word to the environment, and the policy gets
-the environment's refusal.
+If a perturbation changes the wording of an action, the old wording becomes invalid: the environment gets an unknown
+word instead, and its answer goes to the policy.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from evalharness.protocol.prompt import Example, ExampleTurn, PromptFile
 
 UNPERTURBED = Perturbation("")
 UNKNOWN_WORD = "qzxvkw"
-"""A word of no language; it replaces an action in its old wording."""
+"""The environment gets this word, which no environment knows, instead of an action in its old wording."""
 
 
 def _in_capitals(template: str) -> str:
-    """Write the template's literal words in capitals."""
+    """Write the words of a template in capitals, but not the names of its slots."""
     return "".join(
         literal.upper() + ("" if slot is None else f"{{{slot}}}")
         for literal, slot, _, _ in Formatter().parse(template)
@@ -40,7 +40,7 @@ def _opening(template: str) -> str:
 
 
 class PlayedSurface:
-    """The wording of an environment, original or perturbed. The original surface changes no text."""
+    """The wording in which a policy plays an environment: the original wording, or that of a perturbation."""
 
     def __init__(
         self,
@@ -50,8 +50,8 @@ class PlayedSurface:
         *,
         words: str = "",
     ) -> None:
-        """Make the surface of `perturbation`, which records call `name`. `words`: the game's own words (`Task.words`),
-        which the environment understands instead of the family's templates."""
+        """Make the wording of `perturbation`; `name` is its name in records. `words`: name of a game's own templates
+        (`Task.words`), if the game uses others than the family."""
         self._made_with = (spec, name, perturbation)
         self._of_games: dict[str, PlayedSurface] = {words: self}
         self.words = words
@@ -68,7 +68,7 @@ class PlayedSurface:
         self.changed = [
             action for action, template in self.canonical.templates.items() if templates[action] != template
         ]
-        # A perturbation to capitals requires capitals in actions. Otherwise case matters only as in the original.
+        # Case matters in actions if it matters in the original, or if the perturbation writes actions in capitals.
         strict = self.wording.case_matters or self.perturbation.upper_case
         self._parser = _ActionParser({a: templates[a] for a in self.changed}, ignore_case=not strict)
         self._old = _ActionParser({a: self.canonical.templates[a] for a in self.changed}, ignore_case=True)
@@ -84,18 +84,18 @@ class PlayedSurface:
         self._quoted = re.compile(self.wording.quoted, re.DOTALL) if self.wording.quoted else None
         if self.name is not None and "@" in self.name and (action := self.find_confused_action()):
             raise UserError(
-                f"--perturb {self.name}: in {spec.title} two actions have the same new wording, or the old wording of "
-                f"{action} is still an action"
+                f"--perturb {self.name}: in {spec.title} {action} has the same new wording as another action, or its "
+                "old wording is still valid"
             )
 
     def for_game(self, words: str) -> PlayedSurface:
-        """Return the surface of a game with these words (`Task.words`)."""
+        """Return the same perturbation for a game with its own templates (`Task.words`)."""
         if words not in self._of_games:
             self._of_games[words] = PlayedSurface(*self._made_with, words=words)
         return self._of_games[words]
 
     def require_effect(self, prompt: PromptFile) -> None:
-        """Raise UserError if a perturbation from a user's file changes neither actions nor the prompt."""
+        """Raise UserError if a perturbation comes from a user's file, and changes neither actions nor the prompt."""
         if FROM_FILE not in self.perturbation.source or self.changed or self.perturbation.join_numbers:
             return
         spec = self._made_with[0]
@@ -104,7 +104,7 @@ class PlayedSurface:
             raise UserError(f"--perturb {self.name}: it changes nothing in {spec.title}")
 
     def find_confused_action(self) -> str | None:
-        """Return an action whose new wording is not understood or whose old wording still is; None if there is none."""
+        """Return an action whose new wording is ambiguous or whose old wording is still valid; None: no such action."""
         for name, template in self.canonical.templates.items():
             slots = [slot for _, slot, _, _ in Formatter().parse(template) if slot is not None]
             meant = Action(
@@ -120,12 +120,12 @@ class PlayedSurface:
         return None
 
     def is_listing(self, observation: str) -> bool:
-        """Return whether an observation is a list of valid actions instead of a state."""
+        """Return whether an observation is a list of valid actions, the answer to the help action."""
         return bool(self.wording.listing) and observation.startswith(self.wording.listing)
 
     def to_world(self, text: str) -> str:
-        """Translate a policy's action to the environment's own words. The old wording of a changed action becomes an
-        unknown word. Any other text stays unchanged."""
+        """Translate a policy's action to the environment's own words. Replace the old wording of a changed action by
+        `UNKNOWN_WORD`, and return any other text unchanged."""
         if self._spaced is not None and self._joined is not None:
             if self._spaced.search(text):
                 return UNKNOWN_WORD
@@ -139,7 +139,7 @@ class PlayedSurface:
         return UNKNOWN_WORD if self._is_old(part.words) else text
 
     def action(self, text: str) -> str:
-        """Reword an action of the environment for the policy; return it unchanged if no template fits."""
+        """Translate an action in the environment's words to the policy's words. Return any other text unchanged."""
         action = self.canonical.parse(text.strip())
         if action is None or action.name not in self.changed:
             action = self._read_otherwise(text.strip()) or action
@@ -149,14 +149,14 @@ class PlayedSurface:
         return self.names(text)
 
     def names(self, text: str) -> str:
-        """Rewrite the numbered names in a text for this surface."""
+        """Write the numbered names in a text (`cup 1`) as the perturbation requires (`cup1`)."""
         return text if self._spaced is None else self._spaced.sub(r"\1\2", text)
 
-    def observation(self, text: str, said: str = "") -> str:
-        """Reword an observation for this surface; `said` is the policy's action before it."""
+    def observation(self, text: str, sent: str = "") -> str:
+        """Reword an observation for the policy. `sent`: the action of the policy that the environment answers."""
         if UNKNOWN_WORD in text:
-            # Some games repeat an unknown word in their answer: replace it by the policy's own word.
-            word = (said.split() or [""])[0]
+            # The environment repeats `UNKNOWN_WORD` in its answer: write the first word of the policy's action instead.
+            word = (sent.split() or [""])[0]
             text = re.sub(UNKNOWN_WORD, lambda _: word, text)
         listing = self.wording.listing
         if self.is_listing(text) and self.name is not None:
@@ -167,7 +167,7 @@ class PlayedSurface:
         return self.names(text)
 
     def prompt(self, prompt: PromptFile) -> PromptFile:
-        """Return the prompt of one kind of task in the words of this surface."""
+        """Reword a prompt. `prompt`: the prompt for one kind of task (`PromptFile.for_kind`)."""
         if self.name is None and not self.words:
             return prompt
         how = self.perturbation
@@ -205,7 +205,7 @@ class PlayedSurface:
         return Example(goal=self.names(example.goal), observation=observation, steps=steps)
 
     def _in_game(self, written: str) -> str:
-        """Translate an action of a prompt file to the game's words."""
+        """Translate an action in a prompt file to the words of a game that has its own templates."""
         action = self._written.parse(written)
         return self.canonical.render(action) if action and action.name in self._game.actions else written
 
@@ -215,8 +215,7 @@ class PlayedSurface:
         return written
 
     def _read_part(self, text: str) -> _SplitReply:
-        """Split the text into the words of an action and the text around them, which environments may ignore: white
-        space, final periods, comments. The caller sends that text to the environment, too."""
+        """Split a policy's text into the words of an action and the text around them, which environments may ignore."""
         unread = self._unread_from.search(text) if self._unread_from else None
         read = text[: unread.start()] if unread else text
         words = read.strip().rstrip(_FINAL)
@@ -229,7 +228,7 @@ class PlayedSurface:
         )
 
     def _read_otherwise(self, text: str) -> Action | None:
-        """Return the changed action if the text is another wording of it that the environment uses."""
+        """Find a changed action in a text that is one of its other accepted wordings (`Wording.also`)."""
         for name, pattern in self._also.items():
             if (match := pattern.fullmatch(text)) and match.groupdict():
                 return Action(name, match.groupdict())
@@ -248,13 +247,13 @@ class PlayedSurface:
         return [self.action(item) for item in items]
 
     def _place(self, item: str) -> int:
-        """Return the position of an action in the perturbation's order; actions without a template come last."""
+        """Return the position of a listed action in the perturbation's order; unknown actions come last."""
         action = self.canonical.parse(item.strip()) or self._read_otherwise(item.strip())
         listed = self.perturbation.listed
         return len(listed) if action is None else listed.index(action.name)
 
     def _prose(self, text: str) -> str:
-        """Reword a text about actions: replace quoted actions, and the phrases that the perturbation lists."""
+        """Reword a text of the prompt: replace the phrases that the perturbation lists, and the verbs in quotes."""
         for old, new in {**self._game.prose, **self.perturbation.prose}.items():
             text = re.sub(rf"(?<![\w-]){re.escape(old)}(?![\w-])", lambda _, new=new: new, text)  # type: ignore[misc]
         for name in self.changed:
@@ -273,14 +272,14 @@ _FINAL = ". \t\r\n\v\f"
 
 @dataclass(frozen=True)
 class _SplitReply:
-    """A policy's text, split into the words of an action and the text around them."""
+    """A policy's text in three parts: the words of the action, and the text before and after them."""
 
     before: str
     words: str
     after: str
 
     def after_its_own(self, period: bool) -> str:
-        """Return the text after the words, without a period that belongs to the action's template."""
+        """Return the text after the words. `period`: leave out its first period, which belongs to the action."""
         rest = self.after.lstrip()
         return rest[1:] if period and rest.startswith(".") else self.after
 
@@ -288,11 +287,11 @@ class _SplitReply:
 class _ParsedAction(NamedTuple):
     action: Action
     period: bool
-    """Whether the template ends with a period."""
+    """Whether the template of the action ends with a period."""
 
 
 class _ActionParser:
-    """Parses actions by templates without final periods; ignores case if `ignore_case`, as most environments do."""
+    """Finds the template that fits an action. Final periods of the templates are left out."""
 
     def __init__(self, templates: Mapping[str, str], *, ignore_case: bool) -> None:
         bare = ActionSurface({name: template.rstrip(_FINAL) for name, template in templates.items()})
@@ -310,7 +309,7 @@ class _ActionParser:
 
 
 def _reverse_bullets(text: str) -> str:
-    """Reverse each list of `- ` bullets (with their indented lines); `{actions}` keeps its position."""
+    """Reverse the order of the bullets (`- `) in each bulleted list. Other lines keep their positions."""
     lines, out, bullets = text.split("\n"), list[str](), list[list[str]]()
 
     def flush() -> Iterable[str]:
@@ -329,7 +328,7 @@ def _reverse_bullets(text: str) -> str:
 
 
 def make_surface(spec: EnvSpec, name: str | None) -> PlayedSurface:
-    """Return the surface of the perturbation `name`; None: the original. Raise UserError for an unknown name."""
+    """Return the wording of the perturbation `name` (None: the original). Raise UserError for an unknown name."""
     if name is None:
         return PlayedSurface(spec)
     return PlayedSurface(spec, normal_name(name), compose(spec, name))
@@ -338,5 +337,5 @@ def make_surface(spec: EnvSpec, name: str | None) -> PlayedSurface:
 def surfaces(
     specs: Mapping[str, EnvSpec], families: Iterable[str], name: str | None
 ) -> dict[str, PlayedSurface]:
-    """Return family -> surface. Raise UserError if a family does not have the perturbation."""
+    """Return family -> its wording with the perturbation. Raise UserError if a family does not have it."""
     return {family: make_surface(specs[family], name) for family in families}

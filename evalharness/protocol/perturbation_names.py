@@ -1,7 +1,7 @@
-"""Find the perturbation with a name: one of the environment's, one from a user's file, or several joined by `+`.
+"""Find perturbations by name: those of an environment, those from a user's file, and several joined by `+`.
 
-In records, the perturbation of `polite.yaml` has the name `polite@` and 12 hexadecimal digits of its definition's hash.
-The run's manifest contains the definition, so readers need no file. The hash makes the name unique.
+In records, the perturbation in the file `polite.yaml` is called `polite@` with 12 hexadecimal digits, a hash of its
+definition. So two definitions never have the same name. The manifest of a run contains the definition.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from evalharness.envs import specs
 from evalharness.envs.base import EnvSpec, Perturbation
 
 FROM_FILE = "the user's file"
-"""Value of `Perturbation.source` for a perturbation from a user's file."""
+"""Value of `Perturbation.source` if the perturbation comes from a user's file."""
 RANDOM = "random"
 """Name for a new random wording in each episode of training (`evalharness.protocol.drawn`)."""
 _ENDINGS = (".yaml", ".yml", ".json")
@@ -75,7 +75,7 @@ def is_file(part: str) -> bool:
 
 
 def read_files(name: str) -> tuple[str, dict[str, OwnPerturbation]]:
-    """Replace each file in `P1+polite.yaml` by its name in records. Return the new text, and name -> definition.
+    """Read the files in a name such as `P1+polite.yaml`. Return the name for records, and name -> definition.
 
     Raise UserError for a file that is not a valid perturbation."""
     definitions = {}
@@ -98,7 +98,7 @@ def read_files(name: str) -> tuple[str, dict[str, OwnPerturbation]]:
 
 
 def remember(definitions: Mapping[str, OwnPerturbation]) -> None:
-    """Register definitions by name. Raise ValueError if a name does not end with its definition's hash."""
+    """Store definitions, so that `compose` finds them. Raise ValueError if a name lacks the hash of its definition."""
     for name, definition in definitions.items():
         if name.rpartition("@")[2] != definition.digest:
             raise ValueError(f"the perturbation {name} has the hash {definition.digest}")
@@ -106,7 +106,7 @@ def remember(definitions: Mapping[str, OwnPerturbation]) -> None:
 
 
 def _own_perturbation(spec: EnvSpec, name: str) -> Perturbation | None:
-    """Return the perturbation with this name in the environment; None if no definition has this name.
+    """Return a perturbation from a user's file for this environment; None if no stored definition has this name.
 
     Raise UserError if the definition does not fit the environment."""
     if (definition := _DEFINITIONS.get(name)) is None:
@@ -128,7 +128,7 @@ def _own_perturbation(spec: EnvSpec, name: str) -> Perturbation | None:
 
 
 def _slots(template: str) -> list[str] | None:
-    """Return the sorted names of a template's slots; None if slots are repeated, formatted, or not separated."""
+    """Return the sorted names of a template's slots; None if a slot is repeated, has a format, or touches another."""
     try:
         parts = list(Formatter().parse(template))
     except ValueError:
@@ -143,7 +143,7 @@ def _slots(template: str) -> list[str] | None:
 
 
 def normal_name(name: str) -> str:
-    """Sort the names: `P4+P1` becomes `P1+P4`. Raise UserError for a repeated or missing name, and for `random`."""
+    """Sort joined names: `P4+P1` becomes `P1+P4`. Raise UserError for a repeated or empty name, and for `random`."""
     parts = [part.strip() for part in name.split("+")]
     if "" in parts or len(set(parts)) < len(parts):
         raise UserError(f"--perturb {name!r}: join different names with +, as in P1+P4")
@@ -156,9 +156,9 @@ def normal_name(name: str) -> str:
 
 
 def compose(spec: EnvSpec, name: str) -> Perturbation:
-    """Return the environment's perturbation with this name (`P1`, or a combination `P1+P4`).
+    """Return the environment's perturbation with this name, which may be joined from several names (`P1+P4`).
 
-    Raise UserError for an unknown name, and for a combination of two that reword the same action.
+    Raise UserError for an unknown name, and for two perturbations that reword the same action.
     """
     known = spec.actions.wording.perturbations
     whole = Perturbation(description="", source="")
@@ -175,7 +175,7 @@ def compose(spec: EnvSpec, name: str) -> Perturbation:
 
 def _combine(first: Perturbation, second: Perturbation, name: str) -> Perturbation:
     if clash := sorted(first.actions.keys() & second.actions.keys()):
-        raise UserError(f"--perturb {name}: two of them reword the same action ({', '.join(clash)})")
+        raise UserError(f"--perturb {name}: two perturbations reword the same action ({', '.join(clash)})")
     return Perturbation(
         description="; ".join(filter(None, (first.description, second.description))),
         actions={**first.actions, **second.actions},

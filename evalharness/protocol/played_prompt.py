@@ -1,4 +1,4 @@
-"""Find the prompt of a stored episode: a run stores the prompt's hash, and the prompt file has the text."""
+"""Find the prompt of a stored episode. A run stores only the hash of the prompt; the text is in the prompt file."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def played_prompt(
     adaptation: Adaptation = AS_WRITTEN,
     words: str = "",
 ) -> tuple[PromptFile, PlayedSurface] | None:
-    """Return the prompt in the episode's words, and its surface; None if no usable prompt file has that hash.
+    """Return the prompt and the wording with which an episode was played; None if no valid prompt file has the hash.
 
-    `folder`: folder with the user's own prompt files, as for `run --prompts`. `words`: as in `Task`. Results are cached
-    by file and by kind: reading YAML takes 10 ms, and PDDL and ScienceWorld have many kinds.
+    `folder`: folder with the user's own prompt files, as for `run --prompts`. `words`: see `Task.words`. Results are
+    cached, because reading a prompt file takes 10 ms.
     """
     spec = specs().get(family)
     if spec is None:

@@ -1,4 +1,4 @@
-"""Write the fixed part of a conversation: system text, instruction, worked example, goal and first observation."""
+"""Write the first messages of a conversation: system message, instruction, worked example, goal, first observation."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ SLOT = re.compile(r"\{(\w+)\}")
 
 
 def fill_template(template: str, **values: object) -> str:
-    """Replace each `{name}` in `template` by its value, in one pass, because a value may contain braces."""
+    """Replace each `{name}` in `template` by its value. Do not replace placeholders inside a value."""
     return SLOT.sub(lambda slot: str(values[slot[1]]) if slot[1] in values else slot[0], template)
 
 
 @dataclass(frozen=True)
 class ImportedTexts:
-    """Another group's prompt texts for one family."""
+    """Prompt texts that another group published for one family, imported from its code."""
 
     texts: Mapping[str, Any]
     sha256: str
@@ -58,17 +58,17 @@ class Example(_FileModel):
 
 @dataclass(frozen=True)
 class Adaptation:
-    """A run's changes to its prompt files (`system`, `--shots`)."""
+    """The options of a run that change its prompt files (`system`, `--shots`, `--protocol`)."""
 
     system: str | None = None
     shots: int | None = None
-    """Number of worked examples; None: as in the file."""
+    """Number of worked examples; None: the examples that the file shows by default."""
     texts: str | None = None
-    """Protocol whose imported texts an agent reads in addition to the file (`--protocol`)."""
+    """Protocol whose imported texts the agent reads, besides the prompt file."""
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Adaptation:
-        """Return the adaptation of a configuration in a run's identity."""
+        """Return the adaptation in the configuration that a run's identity contains."""
         protocol = config.get("protocol")
         texts = protocol.get("texts") if isinstance(protocol, Mapping) else None
         return cls(config.get("system"), config.get("shots"), texts)
@@ -78,7 +78,7 @@ AS_WRITTEN = Adaptation()
 
 
 class Variant(_FileModel):
-    """Changes for one kind of task of the family (such as a PDDL domain); other fields are those of the file."""
+    """Texts for one kind of task, such as a PDDL domain. They replace those of the file; None keeps the file's text."""
 
     system: str | None = None
     instruction: str | None = None
@@ -86,11 +86,11 @@ class Variant(_FileModel):
     example: Example | None = None
     more_examples: tuple[Example, ...] | None = None
     actions: tuple[str, ...] | None = None
-    """Names of the actions of this kind, a part of the environment's actions."""
+    """Names of the actions that are listed for this kind of task."""
 
 
 class PromptFile(_FileModel):
-    """A file of `prompts/`. `prompts/README.md` describes its keys."""
+    """Content of a prompt file. `prompts/README.md` describes its keys."""
 
     _sha256: str = PrivateAttr("")
     _step: str = PrivateAttr("Thought: {thought}\nAction: {action}")
@@ -104,23 +104,22 @@ class PromptFile(_FileModel):
     format_rules: str
     example: Example | None = None
     more_examples: tuple[Example, ...] = ()
-    """Examples for runs that ask for more than one."""
+    """Further worked examples, for runs with `--shots`."""
     actions: tuple[str, ...] | None = None
     variants: Mapping[str, Variant] = {}
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the file and of the run's changes to it, for all kinds and wordings; "" without a file."""
+        """SHA-256 of the file and of the run's `Adaptation`; kinds of task and wordings do not change it."""
         return self._sha256
 
     @property
     def texts(self) -> Mapping[str, Any] | None:
-        """Prompt texts of another group's protocol, imported from its authors; None: our wording."""
+        """Prompt texts that are imported from another group's code; None: the agent reads only our prompt file."""
         return self._of_protocol
 
     def adapt(self, how: Adaptation, texts: ImportedTexts | None = None) -> PromptFile:
-        """Replace the system message or the number of worked examples, and add a protocol's `texts`. The new prompt has
-        another hash."""
+        """Return the prompt with a run's changes, which also change the hash. `texts`: those of the run's protocol."""
         if how == AS_WRITTEN:
             return self
         update: dict[str, Any] = {}
@@ -136,8 +135,8 @@ class PromptFile(_FileModel):
         return prompt
 
     def examples(self, kind: str) -> list[Example]:
-        """Return every worked example for this kind; a prompt always shows the first. Examples of other kinds with the
-        same actions come last."""
+        """Return all worked examples that fit this kind of task, its own examples first. Examples of other kinds fit if
+        these kinds have the same actions."""
         own = self._merge_variant(kind)
         others = [self, *(self._merge_variant(other) for other in self.variants if other != kind)]
         examples: list[Example] = []
@@ -148,25 +147,26 @@ class PromptFile(_FileModel):
         return examples
 
     def fewer_examples(self, kinds: Iterable[str]) -> str | None:
-        """Return a warning if tasks of these kinds have fewer worked examples than `--shots` asks for."""
+        """Return a warning if one of these kinds has fewer worked examples than `--shots` asks for."""
         has = min(len(self.examples(kind)) for kind in kinds)
         if self._shots is None or has >= self._shots:
             return None
         return f"--shots {self._shots}: {self.environment} has only {has} worked example{'s' * (has != 1)}"
 
     def for_format(self, format_rules: str, step: str) -> PromptFile:
-        """Replace any format rules. `step`: format of a turn in examples, with {thought}, {action}."""
+        """Return the prompt for another reply format. `format_rules` replace the file's rules, if the file has rules.
+        `step`: template of a turn in examples, with {thought} and {action}."""
         prompt = self.model_copy(update={"format_rules": format_rules if self.format_rules.strip() else ""})
         prompt._step = step
         return prompt
 
     def action_names(self) -> set[str]:
-        """Return every action name in the keys `actions` of the file."""
+        """Return the names of all actions that the file lists."""
         listed = [self.actions, *(variant.actions for variant in self.variants.values())]
         return {name for names in listed for name in names or ()}
 
     def for_kind(self, kind: str) -> PromptFile:
-        """Return the prompt of one kind of task, with its variant and its worked examples."""
+        """Return the prompt for one kind of task, with the texts of its variant and the run's number of examples."""
         merged = self._merge_variant(kind)
         examples: Sequence[Example | None] = [merged.example]
         if self._shots is not None:
@@ -190,7 +190,7 @@ class PromptFile(_FileModel):
     def messages(
         self, surface: ActionSurface, goal: str, observation: str, *, max_turns: int = MAX_TURNS
     ) -> list[Message]:
-        """Return the system message and the first user message. `surface` writes the list of actions."""
+        """Return the system message and the first user message. `surface`: templates for the list of actions."""
         parts = [self.instruction_text(surface, max_turns), self.format_rules.strip()]
         if examples := self.worked_examples():
             if len(examples) == 1:
@@ -219,7 +219,7 @@ class PromptFile(_FileModel):
         return "\n".join(lines)
 
     def wrong_placeholders(self, slots: Collection[str]) -> list[str]:
-        """Return a phrase for each wrong placeholder. `slots`: slots of action templates, which are allowed."""
+        """Return a phrase about each wrong placeholder. `slots`: names in action templates, which are allowed."""
         problems = []
         for place, text in self._texts():
             known = {"actions", "max_turns"} if place.endswith("instruction") else set()
@@ -230,7 +230,7 @@ class PromptFile(_FileModel):
         return problems
 
     def _texts(self) -> Iterator[tuple[str, str]]:
-        """Yield (key, text) for all texts, including those of the variants."""
+        """Yield (key, text) of all texts in the file."""
         parts: list[tuple[str, PromptFile | Variant]] = [("", self)]
         parts += [(f"variants.{kind}.", variant) for kind, variant in self.variants.items()]
         for where, part in parts:
@@ -242,8 +242,8 @@ class PromptFile(_FileModel):
 def load_prompts(
     specs: Sequence[EnvSpec], folder: Path | None = None, adaptation: Adaptation = AS_WRITTEN
 ) -> dict[str, PromptFile]:
-    """Return family -> prompt file. `folder` must have a file for each family; otherwise a misnamed file would be
-    ignored, and our prompt would be used without notice."""
+    """Return family -> prompt. Raise UserError if `folder` lacks a family's file: its name may be wrong, and our prompt
+    would be used without notice."""
     if folder is not None:
         _require_files(folder, [f"{spec.family}.yaml" for spec in specs])
     return {spec.family: load_prompt(spec, folder, adaptation) for spec in specs}
@@ -251,7 +251,7 @@ def load_prompts(
 
 def _require_files(folder: Path, names: Sequence[str]) -> None:
     try:
-        # List the folder: some file systems would open BabyAI.yaml as babyai.yaml.
+        # Compare names exactly: some file systems would also open BabyAI.yaml as babyai.yaml.
         entries = sorted(entry.name for entry in folder.iterdir())
     except FileNotFoundError:
         raise UserError(f"--prompts {folder}: no such folder") from None
@@ -268,13 +268,13 @@ def _require_files(folder: Path, names: Sequence[str]) -> None:
 
 
 def prompt_path(spec: EnvSpec) -> Path:
-    """Return the path of the environment's own prompt file, or else of ours."""
+    """Return the path of the prompt file in the environment's package, or else of the file in `prompts/`."""
     return spec.prompt_file or prompts_folder() / f"{spec.family}.yaml"
 
 
 def read_prompt_file(ours: Path, kind: type[M], folder: Path | None) -> tuple[Path, M, str]:
-    """Read the file of that name in `folder`, or else our file. Return (path, content, SHA-256). Raise UserError with
-    the path and the error if the file is invalid."""
+    """Read the file in `folder` that has the name of `ours`, or else `ours`. Return (path, content, SHA-256). Raise
+    UserError with the path and the error if the file is invalid."""
     if folder is not None and not folder.is_dir():
         raise UserError(f"--prompts {folder}: no such folder")
     path = folder / ours.name if folder is not None and (folder / ours.name).exists() else ours
@@ -284,10 +284,9 @@ def read_prompt_file(ours: Path, kind: type[M], folder: Path | None) -> tuple[Pa
 
 
 def load_prompt(spec: EnvSpec, folder: Path | None = None, adaptation: Adaptation = AS_WRITTEN) -> PromptFile:
-    """Load the prompt file of a family.
+    """Load the prompt of a family from `<family>.yaml` in `folder`, or else from `prompt_path`.
 
-    It is `<family>.yaml` in `folder` if that exists, else the environment's own file, else ours. Raise UserError with
-    the path and the error if the file is invalid.
+    Raise UserError with the path and the error if the file is invalid.
     """
     path, prompt, sha256 = read_prompt_file(prompt_path(spec), PromptFile, folder)
     prompt._sha256 = sha256
@@ -311,7 +310,7 @@ def load_prompt(spec: EnvSpec, folder: Path | None = None, adaptation: Adaptatio
 
 
 def _texts_of(protocol: str, family: str) -> ImportedTexts:
-    """Return a protocol's imported texts. Raise UserError if the texts were not imported."""
+    """Return the texts of a protocol for a family. Raise UserError if they were not imported."""
     if (module := module_of(protocol)) is None:
         raise UserError(f"--protocol {protocol}: the package that reads its prompt texts is not installed")
     texts: ImportedTexts = module.imported_texts(protocol, family)

@@ -1,4 +1,4 @@
-"""Read protocol files: how a group prompts, parses, samples, scores and averages. Packages can add protocols."""
+"""Read protocol files: how a group of authors evaluates (agent, prompts, sampling, score). Packages can add some."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from evalharness.base.paths import prompts_folder
 from evalharness.base.yaml_lines import load_model
 
 DEFAULT = "agentrefine"
-"""Protocol of a run without `--protocol`."""
+"""Name of the protocol of a run without `--protocol`."""
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
-"""Pattern for the name of a protocol and of the folder with its texts."""
+"""Pattern for the name of a protocol, which is also the name of the folder with its imported texts."""
 GROUP = "evalharness.protocols"
-"""Name of the entry points for modules with protocols."""
+"""Group of the entry points with which packages register modules with protocols."""
 
 
 class _FileModel(BaseModel):
@@ -28,7 +28,7 @@ class _FileModel(BaseModel):
 
 
 class Sampling(_FileModel):
-    """Sampling parameters; a missing field has the default of a run."""
+    """Sampling parameters. A field with None has the default of a run."""
 
     temperature: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     top_p: float | None = Field(default=None, gt=0, le=1)
@@ -38,13 +38,13 @@ class Sampling(_FileModel):
 
 
 class RepeatedDraw(_FileModel):
-    """A draw of games with replacement."""
+    """Number of games that the protocol samples with replacement."""
 
     games: int = Field(ge=1, le=1_000_000)
 
 
 class Protocol(_FileModel):
-    """Content of a protocol file from us, from an installed package, or from the user."""
+    """Content of a protocol file."""
 
     _sha256: str = PrivateAttr("")
 
@@ -54,7 +54,7 @@ class Protocol(_FileModel):
     licence: str = ""
     """Licence of the prompt texts."""
     texts: str | None = None
-    """Protocol whose texts the user imports; None: the agent reads our wording."""
+    """Name of the protocol whose prompt texts the agent reads, after the user has imported them; None: our prompts."""
     agent: str
     options: dict[str, Any] = {}
     turns: int = Field(ge=1, le=10_000)
@@ -62,16 +62,16 @@ class Protocol(_FileModel):
     tasks: str | None = None
     sampling: Sampling = Sampling()
     score: Literal["success", "progress", "none"] = "success"
-    """The rate that the protocol reports; `none`: it reports neither of our two rates."""
+    """The main rate of the protocol; `none`: it is neither the success rate nor the progress rate."""
     averaging: str = ""
-    """Description of the protocol's average. Our tables count each game once."""
+    """How the authors average scores, if they do not count each game once, as our tables do."""
     draw: RepeatedDraw | None = None
     imports: dict[str, Any] | None = None
-    """Positions of the prompt texts in the authors' code; the package with the protocol reads them."""
+    """Where the prompt texts are in the authors' code. The package that adds the protocol reads this."""
     oddities: list[str] = []
-    """Unexpected properties of the protocol that are reproduced here."""
+    """Unexpected properties of the authors' implementation that we reproduce."""
     differs: list[str] = []
-    """Differences from the authors' implementation."""
+    """Differences between our implementation and that of the authors."""
 
     @model_validator(mode="after")
     def _is_possible(self) -> Protocol:
@@ -87,7 +87,7 @@ class Protocol(_FileModel):
         return self._sha256
 
     def run_options(self) -> dict[str, Any]:
-        """Return the options of a run that the protocol sets, by their names."""
+        """Return option of a run -> value that the protocol sets."""
         stated = {
             "agent": self.agent,
             "agent_option": dict(self.options),
@@ -120,14 +120,14 @@ def load_protocol(name: str) -> Protocol:
 
 
 def module_of(name: str) -> ModuleType | None:
-    """Return the installed module with this protocol. Its function `import_texts(name, checkout)` imports the authors'
-    texts. `imported_texts(name, family)`, `all_imported(name)` and `how_to_import(name)` report on the import."""
+    """Return the module that adds a protocol. It has the functions `import_texts(name, checkout)`, which imports the
+    authors' texts, `imported_texts(name, family)`, `all_imported(name)` and `how_to_import(name)`."""
     return _find_protocols().get(name, (None, None))[1]
 
 
 @cache
 def _find_protocols() -> dict[str, tuple[Path, ModuleType]]:
-    """Return name -> (file, module). A module's `folder()` has a file NAME.yaml for each of its protocols."""
+    """Return name of a protocol -> (file, module). The folder `module.folder()` has the files NAME.yaml."""
     files: dict[str, tuple[Path, ModuleType]] = {}
     for module in load_extensions(GROUP).values():
         files.update((file.stem, (file, module)) for file in module.folder().glob("*.yaml"))

@@ -1,4 +1,4 @@
-"""Parse a model's reply into thought and action, or a format error."""
+"""Parse a model's reply in the ReAct format: find the thought, the action, and format errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from evalharness.protocol.reasoning import split_reasoning
 
 
 class FormatError(StrEnum):
-    """Errors in the format of a reply. An unknown action is not a format error: the environment refuses it."""
+    """Errors in the format of a reply. An unknown action is no format error, because the environment refuses it."""
 
     EMPTY = "empty"
     """The reply has only white space."""
@@ -33,37 +33,37 @@ class FormatError(StrEnum):
     REASONING_TRUNCATED = "reasoning_truncated"
     """The token limit cut the reply off inside its reasoning, so that there is no answer."""
     SEVERAL_ACTIONS = "several_actions"
-    """The reply has more than one action; the agent carries out the first action, or none."""
+    """The reply has more than one action. The harness plays the first action, or with some agents no action."""
     INVENTED_OBSERVATION = "invented_observation"
-    """The model also wrote the environment's answer; that part is cut off."""
+    """The model itself wrote an observation, or a stop sequence prevented this. The reply is cut off there."""
     BAD_CALL = "bad_call"
     """The reply calls another tool than `act`, or `act` without a command (`--agent tools`)."""
     ECHOED_OBSERVATION = "echoed_observation"
-    """The reply has an observation before its thought and action; that part is skipped."""
+    """The reply begins with an observation, and a thought or action follows. The observation is left out."""
     PROTOCOL_INVALID = "protocol_invalid"
-    """Another group's protocol (`--protocol`) counts the reply as invalid, but carries it out."""
+    """The protocol of another group (`--protocol`) counts the reply as invalid, although its action is played."""
 
 
 @dataclass(frozen=True)
 class ParsedReply:
     thought: str
     action: str | None
-    """None if the reply has no action. Then the turn is lost, and the model gets a correction."""
+    """The action; None if the reply has no action. Then the model gets a correction, and the turn is lost."""
     kept: str
-    """The part of the reply for the conversation: without reasoning, and without text after the first action."""
+    """The reply without its reasoning and without any text after the first action. Later prompts contain this text."""
     errors: tuple[FormatError, ...]
     reasoning: str = ""
-    """The model's reasoning before its answer. An action in it is never carried out."""
+    """The model's reasoning before its answer. An action in the reasoning is never played."""
 
     def conversation_text(self, *, keep_thinking: bool = False) -> str:
-        """Return the reply for the conversation. It is never empty, because some servers refuse an empty message."""
+        """Return the reply as a message, which is never empty, because some servers refuse empty messages."""
         if keep_thinking and self.reasoning:
             return f"<think>\n{self.reasoning}\n</think>\n\n{self.kept}".rstrip()
         return self.kept or "(no reply)"
 
 
-# A model can repeat one character for ten thousand tokens. So the time of every search below must grow linearly with
-# the length of the reply: quantifiers are possessive (`*+`) or bounded, and look-back is limited.
+# A model can repeat one character for ten thousand tokens. So the time of each search may grow only linearly with the
+# length of the reply. Therefore quantifiers are possessive (`*+`) or bounded, and searches backwards are limited.
 _LABEL_END = r"[ \t]*+\d*+[ \t]*+[*_`]*+[ \t]*+[:：][*_`]*+"
 _LABEL = re.compile(
     rf"^(?:[ \t>#\-]|{OPENING})*+(?P<label>thought|action|observation){_LABEL_END}",
@@ -73,7 +73,7 @@ _INLINE_LABEL = re.compile(
     rf"(?<!\w)(?P<marks>{OPENING}{{0,8}}+)(?P<label>thought|action|observation){_LABEL_END}", re.IGNORECASE
 )
 _LOOK_BACK = 200
-"""Number of characters before an `Action:` inside a line that decide whether it begins an action."""
+"""Number of characters before an `Action:` that `_begins_action` reads."""
 _SENTENCE_END = re.compile(r"[.!?;:。！？；：…)\]\"'”’*_`\n][ \t]*\Z")
 _NAMES_AN_ACTION = re.compile(
     r"\b(?:an?|the|this|that|my|your|its|our|each|every|any|same|one|other|first|second|third|last|latest|final|"
@@ -82,19 +82,18 @@ _NAMES_AN_ACTION = re.compile(
 )
 _NEXT = re.compile(r"(?:\A|\n)[ \t>*_#`\-]*(?:(?:my|the)[ \t]+)?(?:next|final)[ \t]*\Z", re.IGNORECASE)
 _MOST_LABELS = 4
-"""Maximum number of labels before one action; `Action: Action: look` has two."""
+"""Maximum number of labels that are skipped before an action; `Action: Action: look` has two labels."""
 _MARKS = "*_`\"'~ \t"
-"""A text of only these characters is not an action."""
+"""If a text has only these characters, it is not an action."""
 _BETWEEN = ",;|→-> \t"
-"""Characters that may separate an action from the next label on its line."""
+"""Characters that may stand between an action and the next label in the same line."""
 STOP_SEQUENCES = ("\nObservation:",)
-"""Stop sequences of every request, so that a model does not write the environment's part of the conversation."""
+"""Stop sequences of every request, so that a model does not continue with observations of its own."""
 
 
 def _begins_action(text: str, match: re.Match[str]) -> bool:
-    """Return whether an `Action:` inside a line begins an action. It does so after the end of a sentence, after `next`
-    at the beginning of a line, or if it has a capital or marks and is not a noun in a sentence ("the previous Action:
-    go north failed")."""
+    """Return whether an `Action:` inside a line begins an action: after a sentence, after `next` at the beginning of a
+    line, or with a capital letter or marks, unless it is a noun ("the previous Action: go north failed")."""
     if match["label"].lower() != "action":
         return False
     end = match.start()
@@ -106,7 +105,7 @@ def _begins_action(text: str, match: re.Match[str]) -> bool:
 
 
 def reasoning_in(reply: str) -> str:
-    """Return the reasoning in the text of a reply, or ""."""
+    """Return the reasoning in the text of a reply; "" if there is no reasoning."""
     return split_reasoning(reply)[0]
 
 
@@ -116,12 +115,12 @@ def answer_in(reply: str) -> str:
 
 
 def template_token_in(reply: str) -> str:
-    """Return the first token of a chat template that the server left in the answer, or ""."""
+    """Return the first token of a chat template that the server has not removed from the answer, or ""."""
     return cut_template_tokens(split_reasoning(reply)[1])[1]
 
 
 def _without_echo(text: str) -> tuple[str, bool]:
-    """Skip an observation at the beginning of a reply, if a thought or action follows. Return (text, is skipped)."""
+    """Remove an observation at the beginning of a reply if a thought or action follows. Return (text, is removed)."""
     labels = list(_LABEL.finditer(text))
     if not labels or labels[0]["label"].lower() != "observation" or text[: labels[0].start()].strip():
         return text, False
@@ -132,17 +131,17 @@ def _without_echo(text: str) -> tuple[str, bool]:
 def parse(
     reply: str, *, reasoning: str = "", stopped_by: str | None = None, truncated: bool = False
 ) -> ParsedReply:
-    """Parse one reply.
+    """Parse a reply.
 
-    `reasoning`: reasoning that the server sent separately; this function also finds reasoning in the reply.
-    `stopped_by`: stop sequence that ended the reply, if the server reported it. `truncated`: the token limit ended it.
+    `reasoning`: reasoning that the server sent in a separate field; reasoning in `reply` is found, too. `stopped_by`:
+    stop sequence that ended the reply, if the server told it. `truncated`: whether the token limit ended the reply.
     """
     errors: list[FormatError] = []
     thinking, text = split_reasoning(reply)
     reasoning = "\n".join(filter(None, (reasoning.strip(), thinking)))
     whole = plain_spaces(text)
     text, _ = cut_template_tokens(whole)
-    truncated = truncated and whole.endswith(text)  # a text before a template token is complete
+    truncated = truncated and whole.endswith(text)  # the text before a template token is complete
     text, echoed = _without_echo(text)
     if echoed:
         errors.append(FormatError.ECHOED_OBSERVATION)
@@ -200,7 +199,7 @@ def parse(
         kind = FormatError.TRUNCATED if truncated else FormatError.NO_ACTION
         return ParsedReply(thought, None, text.strip(), (*errors, kind), reasoning)
     if truncated and not inner and line_end == len(text):
-        # The token limit cut the action itself: do not carry out half an action.
+        # The token limit may have cut off the end of the action, so do not play it.
         errors.append(FormatError.TRUNCATED)
         return ParsedReply(thought, None, text.strip(), tuple(errors), reasoning)
     if len(starts) > 1 or (inner and inner["label"].lower() == "action"):
@@ -209,7 +208,7 @@ def parse(
 
 
 def _first_line(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the start and end of the first line with more than marks; (end, end) if there is none."""
+    """Return the start and end of the first line with other text than marks; (end, end) if there is no such line."""
     for part in text[start:end].splitlines(keepends=True):
         line = part.splitlines()[0]
         if line.strip() and not MARKS_ALONE.fullmatch(line):
@@ -229,7 +228,7 @@ _REASONS = {
 
 
 def correction(parsed: ParsedReply) -> str:
-    """Return the observation for a reply without an action. The reply costs the turn."""
+    """Return the text that the model gets instead of an observation if its reply has no action."""
     reason = next((_REASONS[e] for e in reversed(parsed.errors) if e in _REASONS), "it has no action")
     return (
         f"Your reply was not understood: {reason}. "
@@ -240,7 +239,7 @@ def correction(parsed: ParsedReply) -> str:
 def turn_messages(
     parsed: ParsedReply, observation: str, *, keep_thinking: bool = False
 ) -> list[dict[str, Any]]:
-    """Return a turn's messages for the conversation."""
+    """Return the two messages that a turn adds to the conversation: reply and observation."""
     return [
         {"role": "assistant", "content": parsed.conversation_text(keep_thinking=keep_thinking)},
         {"role": "user", "content": f"Observation: {observation}"},

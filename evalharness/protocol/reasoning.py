@@ -1,7 +1,7 @@
-"""Split a reply's text into reasoning and answer.
+"""Split the text of a reply into reasoning and answer.
 
-A server without a reasoning parser leaves the reasoning in the text, between the model's own marks. An action in the
-reasoning is not carried out, even if the closing mark is missing because of the token limit.
+If a server has no parser for reasoning, the text contains the reasoning between marks, such as `<think>` and
+`</think>`. An action in the reasoning is not played, even if the token limit has cut off the closing mark.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _OPENED = re.compile(
     r"\A\s*here (?:is my thought process|are my reasoning steps):",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Opening marks, in this order: tags (DeepSeek, Qwen, Seed, EXAONE, MiniMax, and prompts that ask for tags), Mistral,
-Kimi, tokens of Sky-T1 and Cohere, channels of harmony (gpt-oss) and Gemma, MedGemma, s1, harmony without its tokens,
-Granite and Apriel."""
+"""Marks that open the reasoning, in this order: tags (DeepSeek, Qwen, Seed, EXAONE, MiniMax, and prompts that ask for
+tags), Mistral, Kimi, tokens of Sky-T1 and Cohere, channels of harmony (gpt-oss) and Gemma, MedGemma, s1, harmony
+without its tokens, and the sentences of Granite and Apriel."""
 _CLOSED = re.compile(
     rf"</{_NAME}>|\[/{_NAME}\]|◁/{_NAME}▷|<\|(?:/{_NAME}|end_(?:of_)?{_NAME}|{_NAME}_end)\|>|<unused95>|<channel\|>|"
     r"(?:<\|end\|>)?(?:<\|start\|>assistant)?<\|channel\|>final\b[^\n<]{0,40}(?:<\|constrain\|>\w{0,20})?<\|message\|>|"
@@ -39,7 +39,7 @@ _IN_WORDS = re.compile(
 _WORDED_END = re.compile(r"(?:here is my response:|assistant\s?final)\Z", re.IGNORECASE)
 _ANSWER = r"<\|{0}_(?:RESPONSE|TEXT)\|>|<\|{0}_of_solution\|>|\[{0} FINAL RESPONSE\]"
 _ANSWER_MARKS = re.compile("|".join(_ANSWER.format(end) for end in ("START", "BEGIN", "END")), re.IGNORECASE)
-"""Marks around the answer that models use together with marks of reasoning."""
+"""Marks around the answer. Some models write them after their reasoning, and they are removed."""
 
 _MARK = re.compile(
     r"[<＜⟨〈«](?P<end1> ?/? ?)(?P<angle>[^\W\d_][\w:|-]{1,30})(?: [^<>\n]{0,80})?[ ]?[>＞⟩〉»]|"
@@ -49,7 +49,7 @@ _MARK = re.compile(
     re.IGNORECASE,
 )
 _MARK_BEGINS = re.compile(r"[<＜⟨〈«\[【◁&({]")
-"""First characters of every `_CLOSED` and `_MARK`. Most replies lack them, and this search is ten times faster."""
+"""First characters of `_CLOSED` and `_MARK`. Most replies lack them, and this search is ten times faster than those."""
 _KINDS = ("angle", "square", "triangle", "token", "escaped", "round")
 _OF_ANSWERS = re.compile(
     r"(?:final_?)?(?:answer|final|response|reply|output|result|solution|conclusion|actions?|act|command|move|step|turn|"
@@ -62,7 +62,7 @@ _LABEL_AHEAD = re.compile(r"[^\w<\[◁]*+(?:thought|action)[ \t]*+\d*+[*_`]*+[ \
 
 
 def split_reasoning(reply: str) -> tuple[str, str]:
-    """Split a reply into (reasoning, answer). A block in unknown marks that has an action counts as reasoning, too."""
+    """Split a reply into (reasoning, answer). Text with an action between unknown marks counts as reasoning."""
     reasoning, text = split_known(reply)
     parts = [reasoning]
     for _, start, end in reversed([*_unknown(text)]):
@@ -72,7 +72,7 @@ def split_reasoning(reply: str) -> tuple[str, str]:
 
 
 def split_known(reply: str) -> tuple[str, str]:
-    """Return (reasoning, answer). The answer is between the last closing mark and an opening mark that stays open."""
+    """Return (reasoning, answer). The answer begins after the last closing mark and ends at the next opening mark."""
     head, text = "", reply
     if worded := _IN_WORDS.match(text):
         head, text = text[: worded.end()], text[worded.end() :]
@@ -89,7 +89,7 @@ def split_known(reply: str) -> tuple[str, str]:
 
 
 def opens_reasoning(prompt: str) -> bool:
-    """Return whether a prompt ends with an opening mark of reasoning, so that the reply has none."""
+    """Return whether a prompt ends with a mark that opens the reasoning, so that the reply begins with reasoning."""
     return any(not prompt[match.end() :].strip() for match in _OPENED.finditer(prompt))
 
 
@@ -98,13 +98,13 @@ def closes_reasoning(reply: str) -> bool:
 
 
 def unknown_marks(reply: str) -> list[str]:
-    """Return unknown marks around an action; the action counts as reasoning and is not carried out."""
+    """Return the unknown marks that enclose an action in the reply. Such an action is not played."""
     return [mark for mark, _, _ in _unknown(split_known(reply)[1])] if _MARK_BEGINS.search(reply) else []
 
 
 def _unknown(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield (mark, start, end) of each block with an action in unknown marks, in order. Skip a block that contains the
-    whole reply and begins with a label: its marks only wrap the answer."""
+    """Yield (mark, start, end) of each text between unknown marks that contains an action, in order. Leave out a text
+    that is the whole reply and begins with a label, because it is the answer."""
     if not _MARK_BEGINS.search(text):
         return
     actions = [match.start() for match in _ACTION.finditer(text)]

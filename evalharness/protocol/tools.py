@@ -1,4 +1,4 @@
-"""Parse tool calls (`--agent tools`): the model has one tool, `act(command)`."""
+"""Parse tool calls of a model that has one tool, `act(command)` (`--agent tools`)."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ FORMAT_RULES = (
 )
 
 STEP = 'Thought: {thought}\nact(command="{action}")'
-"""The format of a turn in a worked example."""
+"""Template of a turn in a worked example."""
 
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A tool call in a reply of the server."""
+    """A tool call in a model's reply."""
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
 
@@ -59,7 +59,7 @@ class ToolCall:
 def parse_calls(
     text: str, calls: Sequence[ToolCall], *, reasoning: str = "", truncated: bool = False
 ) -> ParsedReply:
-    """Parse the calls: the first call is the action. The text is the thought, including an `Action:` line in it."""
+    """Parse a reply. The first call is the action. The whole text is the thought, even if it has an `Action:` line."""
     spoken = parse(text, reasoning=reasoning)
     thought = answer_in(text)
     command = calls[0].command() if calls else None
@@ -88,7 +88,7 @@ _REASONS = {
 
 
 def correction(parsed: ParsedReply) -> str:
-    """Return the observation for a reply without a valid call. The reply costs the turn."""
+    """Return the text that the model gets instead of an observation if its reply has no valid call."""
     return (
         f"Your reply was not understood: {_REASONS[parsed.errors[-1]]}. "
         f'Call the tool `{NAME}` once, with {{"{ARGUMENT}": one command}}.'
@@ -98,7 +98,8 @@ def correction(parsed: ParsedReply) -> str:
 def turn_messages(
     parsed: ParsedReply, calls: Sequence[ToolCall], observation: str, *, keep_thinking: bool = False
 ) -> list[Message]:
-    """Return a turn's messages for the conversation: the call and its result, or the text and the correction."""
+    """Return the two messages of a turn: the call and its result, or (without a valid call) the text and a
+    correction."""
     text = parsed.conversation_text(keep_thinking=keep_thinking)
     if parsed.action is None:
         return [
