@@ -85,7 +85,7 @@ class PlayedSurface:
         if self.name is not None and "@" in self.name and (action := self.find_confused_action()):
             raise UserError(
                 f"--perturb {self.name}: in {spec.title} {action} has the same new wording as another action, or its "
-                "old wording is still valid"
+                "old wording is still an action"
             )
 
     def for_game(self, words: str) -> PlayedSurface:
