@@ -1,1 +1,1 @@
-"""The exhibits of the paper (AgentRefine, ICLR 2025): its rows, with rows of ours beside them."""
+"""The tables and figures of the AgentRefine paper (ICLR 2025), with the published rows and rows of the user's runs."""

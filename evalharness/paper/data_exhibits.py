@@ -139,7 +139,7 @@ def _fill_similarity(given: Given) -> Filled:
         except UserError as error:
             problems.append(str(error))
         else:
-            groups = dict.fromkeys(row["first"] for row in found)  # data sets first, then families
+            groups = dict.fromkeys(row["first"] for row in found)  # data sets come before families
             for label, path in zip(groups, given.data, strict=False):
                 cells = {
                     row["second"]: Cell(row["similarity"], marks="\u2021" if row["similarity"] >= 0.5 else "")

@@ -41,7 +41,7 @@ class Source:
     name: str
     texts: tuple[str, ...]
     total: int
-    """Number of texts before the draw."""
+    """Number of texts before sampling."""
 
 
 def _require_sklearn() -> None:
@@ -55,7 +55,7 @@ def _require_sklearn() -> None:
 
 _LABELLED = re.compile(r"^[ \t>*_#`\-]*thought[ \t]*\d*[ \t]*[*_`]*[ \t]*[:：]", re.IGNORECASE | re.MULTILINE)
 POOLED = 8_100
-"""Number of thoughts of all sources together in a map (AgentRefine, figure 6)."""
+"""Largest number of thoughts in one map, over all sources; AgentRefine's figure 6 has as many."""
 
 
 def read_thoughts(path: Path) -> Source:
@@ -96,12 +96,12 @@ def label_paths(paths: Sequence[Path]) -> list[str]:
 
 
 def name_apart(sources: Sequence[Source], paths: Sequence[Path]) -> list[Source]:
-    """Return the sources with different labels as names."""
+    """Rename the sources so that no two have the same name."""
     return [replace(source, name=label) for source, label in zip(sources, label_paths(paths), strict=True)]
 
 
 def draw_pooled(sources: Sequence[Source], most: int = POOLED, seed: int = 0) -> list[Source]:
-    """Draw at most `most` texts of all sources together, by seed. Equal texts count as several."""
+    """Sample at most `most` texts over all sources. A text that occurs several times can be sampled several times."""
     places = [(number, text) for number, source in enumerate(sources) for text in source.texts]
     if len(places) <= most:
         return list(sources)
@@ -204,11 +204,11 @@ def project(vectors: Matrix) -> Matrix:
     from threadpoolctl import threadpool_limits
 
     if len(vectors) < 5:
-        raise UserError(f"t-SNE of {len(vectors)} different texts says nothing; give more")
+        raise UserError(f"t-SNE of {len(vectors)} different texts is meaningless; give 5 or more")
     perplexity = min(30.0, (len(vectors) - 1) / 3)
     tsne = TSNE(perplexity=perplexity, metric="cosine", init="random", random_state=_TSNE_SEED, n_jobs=1)
-    # The gradient's threads wait in a loop: on a busy machine, 12 points took 5.5 s of CPU time with two threads and
-    # 0.06 s with one.
+    # One thread, because waiting threads use CPU time: on a busy machine 12 points took 5.5 s with two, 0.06 s with
+    # one.
     with threadpool_limits(1):
         return np.asarray(tsne.fit_transform(vectors), dtype=np.float64)
 
@@ -220,10 +220,10 @@ class Mapped:
     label: str
     drawn: int
     total: int
-    """Number of thoughts before the draw."""
+    """Number of thoughts before sampling."""
     different: int
     similarity: float | None
-    """Mean cosine similarity of its thoughts, counted as often as they occur; None for one thought."""
+    """Mean cosine similarity over all pairs of the source's thoughts, repeated ones included; None for one thought."""
 
     def __str__(self) -> str:
         of = "" if self.total == self.drawn else f" of {self.total:,}"
@@ -232,10 +232,10 @@ class Mapped:
 
 
 def map_thoughts(sources: Sequence[Source]) -> tuple[list[dict[str, Any]], list[Mapped], str]:
-    """Return a row for each source and different thought (x, y, number of occurrences), the sources, and the name of
-    the embedding. The sources must have different names (`name_apart`).
+    """Project the thoughts of all sources into one map. Return a row (x, y, number of occurrences) for each distinct
+    thought of each source, a summary of each source, and the name of the embedding.
 
-    All sources are in one map; a thought of two sources has one point.
+    The sources must have different names (`name_apart`). Equal thoughts of two sources have equal x and y.
     """
     texts = list(dict.fromkeys(text for source in sources for text in source.texts))
     vectors, name = embed(texts)

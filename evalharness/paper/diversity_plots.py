@@ -52,7 +52,7 @@ def draw_similarity(rows: Sequence[Mapping[str, Any]], embedding: str) -> Figure
 
     names = list(dict.fromkeys(row["first"] for row in rows))
     n = len(names)
-    values = np.array([row["similarity"] for row in rows], dtype=float).reshape(n, n)  # None is NaN
+    values = np.array([row["similarity"] for row in rows], dtype=float).reshape(n, n)  # None becomes NaN
     side = float(np.clip(2.6 + 0.42 * n, 4, 11))
     figure = Figure(figsize=(side + 0.8, side), layout="constrained")
     axes = figure.subplots()

@@ -16,13 +16,14 @@ SHARES = {"share_of_turns": "of all turns", "share_of_player_turns": "of player 
 
 
 def published_share() -> float:
-    """Return the approximate percentage of turns that are single errors, as a sentence of the paper says."""
+    """Return the approximate percentage of turns that are errors not followed or preceded by another one."""
     [claim] = [row for row in load_table("text_claims") if "figure 11" in row.names.get("about", "")]
     return claim.numbers["value"].value
 
 
 def draw_error_runs(named: Sequence[tuple[str, Mapping[str, Any]]]) -> Figure:
-    """Draw two bars for each length (shares of all turns and of player turns), in a panel for each data set."""
+    """Draw a panel for each data set. Each length of an error sequence has two bars: its share of all turns, and its
+    share of the player's turns."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(4.8 * len(named), 3.2), layout="constrained")

@@ -27,29 +27,30 @@ Rows = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Entry:
-    """Runs of one row: one run, the columns of a sweep, a greedy run and its samples, or trainings that differ in
-    their seed."""
+    """Runs that an exhibit shows in one row: a single run, the runs of a perturbation sweep, a greedy run and its
+    Best-of-N samples, or runs of models whose training differs only in the seed."""
 
     label: str
     runs: tuple[ScoredRun, ...]
 
     def setting(self, key: str) -> str | None:
-        """Return the value of the runs' label `key` (`--label KEY=VALUE`)."""
+        """Return the value of the label `key` that the user gave the runs with `--label KEY=VALUE`."""
         return next((run.labels[key] for run in self.runs if key in run.labels), None)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Functions that read data sets or judgements, which this wing does not import. Each takes a path and returns flat
-    rows, or raises UserError."""
+    """Functions of other packages that read data sets or judgements. They are passed in, because this package does not
+    import those. They raise UserError if a path is not readable."""
 
     similarity: Callable[[Sequence[Path]], Rows] | None = None
     """Mean similarity of each pair of groups of texts: `first`, `second`, `similarity`."""
     error_turns: Callable[[Path], Mapping[str, Any]] | None = None
-    """`samples`, `samples_without_errors` and `rows` of `run_length`, `share_of_turns`, `share_of_player_turns`."""
+    """Count sequences of errors. Keys: `samples`, `samples_without_errors`, and `rows` with `run_length`,
+    `share_of_turns`, `share_of_player_turns`."""
     agreement: Callable[[Path], Rows] | None = None
-    """Agreement of the raters in a run folder: `first`, `second`, four counts, `accuracy`, `kappa`, each with its
-    interval."""
+    """Agreement of each pair of raters in a run folder: `first`, `second`, the four counts of a 2x2 table, and
+    `accuracy` and `kappa` with intervals."""
 
 
 @dataclass(frozen=True)
@@ -66,13 +67,13 @@ class Given:
     others: bool = False
     """Whether to show the rows of other papers, too."""
     x: tuple[str, Mapping[str, float]] | None = None
-    """Label and (folder name -> value) of the x axis, instead of the exhibit's own label."""
+    """The option `--x`: the label that is the x axis instead of the exhibit's default, and x values by folder name."""
     measured: Measured = field(default_factory=Measured)
 
-    def some(self, key: str | None, value: Callable[[ScoredRun], bool]) -> Given:
-        """Keep only runs for which `value` is true, in entries with the label `key` if it is given."""
+    def select(self, key: str | None, keep: Callable[[ScoredRun], bool]) -> Given:
+        """Keep only the runs that `keep` accepts. If `key` is given, also drop the entries without the label `key`."""
         kept = (
-            replace(entry, runs=tuple(run for run in entry.runs if value(run)))
+            replace(entry, runs=tuple(run for run in entry.runs if keep(run)))
             for entry in self.entries
             if key is None or entry.setting(key) is not None
         )
@@ -82,8 +83,8 @@ class Given:
 def make_entries(
     labelled: Sequence[tuple[str | None, Sequence[Path]]],
 ) -> tuple[tuple[Entry, ...], list[str]]:
-    """Make entries of (label, run folders); a label None means the usual name of the run. Return the entries, and the
-    reasons why folders are left out."""
+    """Load the runs of each (label, run folders) as an entry. If the label is None, the entry is named after the run.
+    Return the entries, and the reasons why folders could not be read."""
     read: list[tuple[str | None, list[ScoredRun]]] = []
     left_out = []
     for label, folders in labelled:
@@ -99,8 +100,8 @@ def make_entries(
 
 
 def name_entries(labelled: Sequence[tuple[str | None, Sequence[ScoredRun]]]) -> tuple[Entry, ...]:
-    """Name the entries. Single runs that differ in their training's seed (`--label training_seed=N`) become one
-    entry."""
+    """Make entries with names. Runs of models that were trained alike but with different seeds (`--label
+    training_seed=N`) become one entry."""
     seeded = [runs[0] for label, runs in labelled if label is None and SEED in runs[0].labels]
     others = [(label, runs) for label, runs in labelled if label is not None or SEED not in runs[0].labels]
     names = iter(labels_of([runs[0] for label, runs in others if label is None]))
@@ -110,8 +111,8 @@ def name_entries(labelled: Sequence[tuple[str | None, Sequence[ScoredRun]]]) -> 
 
 
 def join_entry(entry: Entry) -> list[tuple[str, ScoredRun]]:
-    """Return one row for each entry: repeats under several seeds are joined, and so are trainings that differ in their
-    seed. Other runs get separate rows."""
+    """Return (label, run) for each row of the entry. Runs that differ only in the evaluation's or training's seed are
+    averaged into one row; other runs get separate rows."""
     try:
         return [(entry.label, join_runs(entry.runs))]
     except UserError:
@@ -120,15 +121,14 @@ def join_entry(entry: Entry) -> list[tuple[str, ScoredRun]]:
 
 
 def is_plain(run: ScoredRun) -> bool:
-    """Return whether the run is one of the main table: in the environment's own words, with one attempt at each
-    task."""
+    """Return whether the main table can show the run: no perturbation, one attempt at each task."""
     return run.perturbation is None and not is_sampled(run)
 
 
 def plain(given: Given, key: str | None = None) -> Given:
-    """Keep only plain runs of the main table's families, in entries with the label `key` if it is given."""
+    """Keep only runs that the main table can show. If `key` is given, also drop the entries without the label `key`."""
     families = {family for family, spec in given.specs.items() if PUBLISHED_SUITE in spec.suites.expected}
-    return given.some(key, lambda run: is_plain(run) and not families.isdisjoint(run.manifest.counts))
+    return given.select(key, lambda run: is_plain(run) and not families.isdisjoint(run.manifest.counts))
 
 
 def is_sampled(run: ScoredRun) -> bool:
@@ -171,8 +171,8 @@ class Filled:
 
 
 def mark_significant(filled: Filled) -> Filled:
-    """Mark significant differences with a star. Holm's correction covers all tests of the exhibit; a repeated
-    comparison counts once."""
+    """Mark significant differences with a star. Holm's correction is over all tests of the exhibit. A comparison that
+    several cells show is counted as one test."""
     tables = filled.tables
     comparisons: dict[str, dict[tuple[str, str], Difference]] = {}
     for cell in (cell for table in tables for row in table.rows for cell in row.cells.values()):
@@ -210,16 +210,16 @@ class Exhibit:
     """A table or figure of the paper."""
 
     name: str
-    """`table2`."""
+    """Name in the command line, such as `table2`."""
     title: str
     shows: str
     command: str
     """The command that produces the data for this exhibit."""
     takes: Callable[[Given], Sequence[str]]
-    """Return the names of the given data that the exhibit uses; quick."""
+    """Return the names of the given data that the exhibit uses. The list calls it for every exhibit."""
     fill: Callable[[Given], Filled]
     needs: Callable[[Given], Sequence[str]] = lambda given: ()
-    """Return the missing data, if the exhibit has some data; quick."""
+    """Return what is missing if only a part of the data is given."""
 
     def to_json(self, given: Given) -> dict[str, Any]:
         """Return the exhibit's entry in the list of exhibits."""
@@ -232,13 +232,13 @@ class Exhibit:
             "missing": list(self.missing(given)),
         }
 
-    def shown(self, given: Given) -> Filled:
-        """Fill the exhibit. If it uses nothing of the given data, add the command that makes its data."""
+    def fill_marked(self, given: Given) -> Filled:
+        """Fill the exhibit. If it can use none of the given data, add the command that produces usable data."""
         filled = mark_significant(self.fill(given))
         if (given.entries or given.data or given.mtbench) and not self.takes(given):
             filled = replace(filled, missing=(*filled.missing, f"what fills it: {self.command}"))
         return filled
 
     def missing(self, given: Given) -> list[str]:
-        """Return the missing data; the command that makes it if everything is missing."""
+        """Return what is missing. If all data is missing, return the command that produces it."""
         return list(self.needs(given)) if self.takes(given) else [self.command]

@@ -22,8 +22,8 @@ _RUN = "evalharness run --model CKPT --tasks all"
 def _make_table_exhibit(
     name: str, published: str, title: str, shows: str, label: str = "", each: str = ""
 ) -> Exhibit:
-    """Make an exhibit. `published` is the name of its table; `label` is the label of its runs, one run for each
-    `each`."""
+    """Make an exhibit with a row for each model. `published` names its table of published rows. The exhibit takes runs
+    with the label `label`; `each` says what the checkpoints of these runs differ in."""
     title = f"{name[:-1]} {name[-1]}: {title}"
     return Exhibit(
         name,
@@ -38,7 +38,7 @@ def _make_table_exhibit(
 def _make_curve_exhibit(
     name: str, published: Sequence[PublishedPoint], title: str, shows: str, note: str, label: str, each: str
 ) -> Exhibit:
-    """Make an exhibit like `_make_table`, with the number in `label` as the x axis."""
+    """Make a figure with success and progress over the number in the runs' label `label`."""
     title, key = f"{name[:-1]} {name[-1]}: {title}", label.partition("=")[0]
     return Exhibit(
         name,
@@ -71,7 +71,7 @@ TABLE7 = _make_table_exhibit(
 )
 FIGURE5 = _make_curve_exhibit(
     "figure5",
-    # Sizes in the paper's tables; 32,000 is its default.
+    # The training set sizes for which the paper has a table row; its main results use 32,000.
     (
         PublishedPoint(4000, "synthesis_models", {"method": "AgentRefine-GPT-4o (4000 data)"}),
         PublishedPoint(8000, "ablation", {"method": "AgentRefine (8000 data)"}),
@@ -112,7 +112,7 @@ def points(rows: Iterable[Row], columns: Sequence[Column]) -> list[Point]:
                 low, high = (round(end / 100, 9) for end in cell.ci95) if cell.ci95 else (None, None)
                 found.append(
                     {
-                        # bars of equal names would share a row of the picture
+                        # a run named like a published row would be drawn over that row's bar
                         "run": f"{name} (ours)" if row.ours and name in published else name,
                         "source": "run" if row.ours else "published",
                         "family": family,

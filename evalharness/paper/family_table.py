@@ -36,7 +36,7 @@ def protocol_lines(rows: Sequence[Row]) -> list[str]:
 
 
 def own_rows(board: Leaderboard, runs: Sequence[tuple[str, ScoredRun]], benchmark: Benchmark) -> list[Row]:
-    """Return a row for each run, with its protocol."""
+    """Return a table row for each run, with a text about its protocol."""
     rows = []
     for label, run in runs:
         protocol = list_aspects(run, benchmark)
@@ -48,7 +48,7 @@ def own_rows(board: Leaderboard, runs: Sequence[tuple[str, ScoredRun]], benchmar
 
 
 def other_rows(board: Leaderboard) -> list[Row]:
-    """Return rows of other papers. They are in no mean and have no held-out score."""
+    """Return rows of other papers. Their protocols differ, so the rows have no mean and no held-out score."""
     families = {title: family for family, title in board.titles.items()}
     rows: dict[tuple[str, str], Row] = {}
     for line in load_table(OTHERS):
@@ -128,8 +128,7 @@ def fill(
     benchmark: Benchmark | None = None,
     only: Callable[[ScoredRun], ScoredRun] = lambda run: run,
 ) -> Filled:
-    """Fill a table. `table` names the file of its published rows; `only` selects the part of a run that belongs
-    in it."""
+    """Fill a table. `table` names the file of published rows; `only` selects the part of a run that the table shows."""
     benchmark = benchmark or Benchmark.of(given.specs)
     published = load_table(table)
     board = empty_board(benchmark, published)

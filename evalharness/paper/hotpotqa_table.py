@@ -1,4 +1,4 @@
-"""The table of a family with its own published results: HotpotQA."""
+"""The exhibit `hotpotqa`: a table with published and own results on HotpotQA."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from evalharness.results.leaderboard.standing_rows import Benchmark
 from evalharness.results.scored_run import ScoredRun, of_family
 
 NAME = "hotpotqa"
-"""Name of this exhibit, of the published table, and of its family."""
 TITLE = "HotpotQA: exact match and F1 of 300 questions"
 
 
@@ -18,7 +17,7 @@ def _plays(run: ScoredRun) -> bool:
 
 def _fill(given: Given) -> Filled:
     return fill(
-        given.some(None, _plays),
+        given.select(None, _plays),
         NAME,
         TITLE,
         Benchmark.of(given.specs, NAME),
@@ -31,6 +30,6 @@ EXHIBIT = Exhibit(
     TITLE,
     "questions with a search for Wikipedia's pages; the paper's rows allow 30 turns, ReAct and LATS 7",
     "evalharness run --model CKPT --suite hotpotqa --max-turns 30",
-    lambda given: labels_in(given.some(None, _plays)),
+    lambda given: labels_in(given.select(None, _plays)),
     _fill,
 )

@@ -1,4 +1,4 @@
-"""Exhibits of judges: agreement of a model and a person on wrong turns, and MT-bench's grades."""
+"""Exhibits of model judges: agreement of GPT-4 and a person on which turns are wrong, and MT-bench scores."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evalharness.results.tabular.table import Cell, Column, Row, Table
 
 _AGREEMENT = "judge: right and wrong turns by a person and by GPT-4"
 _COUNTS = ("right_right", "right_wrong", "wrong_right", "wrong_wrong")
-"""Names of the counts: the first rater's verdict, then the second's."""
+"""Names of the four counts of turns: the first rater's verdict, then the second rater's."""
 _FIGURES = ("accuracy", "kappa")
 _NOT_BALANCED = (
     f"{DIFFERS} no kappa to compare with the published one, of as many turns called right as wrong by the judge "
@@ -53,7 +53,7 @@ def _make_published_row() -> Row:
 
 
 def _find_judged(given: Given) -> dict[Path, str]:
-    """Return folder with ratings -> its name."""
+    """Map each given folder that has judgements or labels to its name."""
     named = {run.folder: entry.label for entry in given.entries for run in entry.runs}
     named |= {judged_folder(path): path.name for path in given.data}
     return {

@@ -1,5 +1,4 @@
-"""Read the paths that the user names for an exhibit: runs, studies, folders of these, data sets, folders of
-MT-bench."""
+"""Sort the paths that the user names for an exhibit into runs, studies, data sets, and folders of MT-bench."""
 
 from __future__ import annotations
 
@@ -16,9 +15,9 @@ from evalharness.records.store import MANIFEST
 from evalharness.runs.study_file import SELECT, read_study
 
 _TOGETHER = frozenset({"sweep", "bon", "seeds"})
-"""Studies of one model, whose runs form one entry. In other studies every run is its own entry."""
+"""Kinds of studies with several runs of one model. These runs form one entry; in other studies each run is an entry."""
 Labelled = tuple[str | None, list[Path]]
-"""Label and run folders; None as a label means the usual name of the run."""
+"""(label, run folders); if the label is None, the entry is named after its run."""
 
 
 @dataclass
@@ -29,7 +28,8 @@ class NamedPaths:
     left_out: list[str] = field(default_factory=list)
 
     def add(self, path: Path) -> bool:
-        """Add a path; return False if it is nothing of these. Raises UserError for a damaged study."""
+        """Add a path to the list of its kind; return False if its kind is unknown. Raises UserError for a damaged
+        study."""
         if path.is_file():
             self.data.append(path)
         elif (study := read_study(path)) is not None:
@@ -43,7 +43,7 @@ class NamedPaths:
         return True
 
     def add_or_note(self, path: Path) -> bool:
-        """Add a path like `add`, but record a damaged study as left out."""
+        """Call `add`, but record the error of a damaged study in `left_out`."""
         try:
             return self.add(path)
         except UserError as error:
@@ -55,14 +55,14 @@ def _list_study_runs(folder: Path, kind: str, runs: Mapping[str, str]) -> list[L
     listed = {name: folder / path for name, path in runs.items() if not name.endswith(SELECT)}
     if kind in _TOGETHER:
         return [(None, list(listed.values()))]
-    # A checkpoint's name is that in its manifest; an agent is named by its manifest.
+    # Runs of a study `agents` are named after their manifests, other runs after their entry in the study's file.
     return [(None if kind == "agents" else name, [path]) for name, path in listed.items()]
 
 
 def read_named_paths(paths: Sequence[Path], specs: Mapping[str, EnvSpec]) -> Given:
-    """Read the paths. A folder that is neither a run nor a study means the runs and studies directly in it.
+    """Read the paths. If a folder is neither a run nor a study, read the runs and studies directly in it.
 
-    Raises UserError if a path has no usable data. A run without a finished episode is left out with its reason.
+    Raises UserError if a path has no usable data. A run without a finished episode is left out, and the reason is kept.
     """
     paths_by_kind = NamedPaths()
     for path in paths:

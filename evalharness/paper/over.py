@@ -1,4 +1,4 @@
-"""Curves over a number in the runs' labels: published points from the tables, then ours."""
+"""Curves of success and progress over a number in the runs' labels, such as the size of the training set."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PUBLISHED = "AgentRefine (published)"
 
 @dataclass(frozen=True)
 class PublishedPoint:
-    """A row of a published table and its place `x` on the axis."""
+    """A row of a published table, which is the curve's point at `x`."""
 
     x: float
     table: str
@@ -35,8 +35,7 @@ class PublishedPoint:
 
 
 def runs_at(given: Given, key: str) -> list[tuple[str, ScoredRun, str | None]]:
-    """Return (label, run, place on the axis) of the entries with the label, or of all entries if the user names a
-    label or a file."""
+    """Return (label, run, x value as text) of each run. Without `--x`, only entries with the label `key` are used."""
     key, values = given.x or (key, {})
     chosen = plain(given, None if given.x else key)
     return [
@@ -52,7 +51,7 @@ def _find_place(values: Mapping[str, float], run: ScoredRun) -> str | None:
 
 
 def rate_over_x(axis: str, runs: Sequence[tuple[str, float, str, ScoredRun]]) -> Iterator[Point]:
-    """Yield success and progress of each family and of the held-out score, for `runs` of (series, x, label, run)."""
+    """Yield points: success and progress of each family and held-out. `runs` has (series, x, label, run)."""
     for series, x, label, run in sorted(runs, key=lambda item: item[:3]):
         rates: dict[tuple[str, str], tuple[float, Interval]] = {}
         for family, tasks in sorted(run.family_tasks.items()):
@@ -67,13 +66,13 @@ def rate_over_x(axis: str, runs: Sequence[tuple[str, float, str, ScoredRun]]) ->
 
 
 def fill(given: Given, key: str, title: str, published: Sequence[PublishedPoint], note: str) -> Filled:
-    """Fill the figure. `key` is the label with the place on the axis."""
+    """Fill the figure. `key` is the runs' label with the x value."""
     benchmark = Benchmark.of(given.specs)
     board = empty_board(benchmark, load_table(MAIN))
     rows: list[Row] = []
     points: list[Point] = []
     if given.x and given.x[0] != key:
-        key, published = given.x[0], ()  # published points have no place on another axis
+        key, published = given.x[0], ()  # the published points are only valid for the default axis
     for point in published:
         [printed] = [row for row in load_table(point.table) if point.names.items() <= dict(row.names).items()]
         row = row_of(board, published_row(printed, benchmark))
@@ -91,7 +90,7 @@ def fill(given: Given, key: str, title: str, published: Sequence[PublishedPoint]
             problems.append(str(error))
             continue
         standing.append((x, label, run))
-    # Make all points at once: they are sorted by series and x, and lines are drawn in this order.
+    # Make the points of all runs in one call, which sorts them by series and x: lines are drawn in this order.
     points += rate_over_x(
         key, [(run.labels.get("series", "") or "ours", x, label, run) for x, label, run in standing]
     )

@@ -1,4 +1,4 @@
-"""Table 3 and figure 3: a family under each perturbation of its action surface, with averages and deviations."""
+"""Table 3 and figure 3: a family's scores under each rewording of its actions (perturbation), with their average."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from evalharness.results.trainings import join_trainings
 _TABLE = "table 3: perturbation of the action surface"
 FIRST = "first_average"
 Groups = Mapping[str, Mapping[str, ScoredRun]]
-"""Model -> perturbation -> run, the unperturbed run first."""
+"""Model's label -> perturbation -> run. The unperturbed run comes first."""
 
 
 def perturbed_family(specs: Mapping[str, EnvSpec]) -> EnvSpec:
-    """Return the environment family that has the published perturbations."""
+    """Return the environment family for which the paper publishes perturbations."""
     return next(
         spec
         for spec in specs.values()
@@ -38,13 +38,13 @@ def perturbed_family(specs: Mapping[str, EnvSpec]) -> EnvSpec:
 
 
 def choose_label(entry: Entry, run: ScoredRun) -> str:
-    """Return the label of a study of one model, or else the model's name."""
+    """Return the entry's label if the entry has several runs of one model; otherwise the model's short name."""
     several, models = len(entry.runs) > 1, {each.name for each in entry.runs}
     return entry.label if several and len(models) == 1 else short_name(run.name)
 
 
 def _join_means(entry: Entry) -> list[tuple[str, ScoredRun]]:
-    """Return (label, run). For a study of training, the run is the mean over seeds under each perturbation."""
+    """Return (label, run) for each run. Runs that differ only in the training seed are averaged into one."""
     by_words = group_by_key((run.perturbation, run) for run in entry.runs)
     joined = [join_trainings(runs) for runs in by_words.values()]
     if found := [run for run in joined if run is not None]:
@@ -53,7 +53,7 @@ def _join_means(entry: Entry) -> list[tuple[str, ScoredRun]]:
 
 
 def group_runs(given: Given, family: str) -> Groups:
-    """Group runs of one entry, and single runs of one model. Of two equal runs the first is used."""
+    """Group runs by entry, and entries of one run by model. Of two runs with one perturbation, use the first."""
     groups: dict[tuple[str, str], dict[str, ScoredRun]] = {}
     for entry in given.entries:
         for label, run in _join_means(entry):
@@ -76,8 +76,8 @@ def group_runs(given: Given, family: str) -> Groups:
 
 
 def columns_of(family: str, title: str, names: Sequence[str], *, first: str = "") -> tuple[Column, ...]:
-    """Return two columns for each run, both averages and the deviation. `names` are perturbations as the user writes
-    them."""
+    """Return the columns of success and progress: unperturbed, under each perturbation of `names`, average, deviation.
+    If `first` is given, it is the title of the average over the first preprint's perturbations."""
     groups = [(family, title), *((name.lower(), name) for name in names), ("average", "Average")]
     columns = [Column(f"{key}_{m}", m, group) for key, group in groups for m in MEASURES]
     columns += [Column(f"std_{m}", m, "Std", decimals=2) for m in MEASURES]
@@ -85,8 +85,8 @@ def columns_of(family: str, title: str, names: Sequence[str], *, first: str = ""
 
 
 def make_cells(sweep: Sweep, *, whole: bool, partial: Collection[str]) -> dict[str, Cell]:
-    """Return the cells of a row. `whole`: all columns are present, so that average and deviation equal the table's.
-    `partial`: columns of which only a part of the family was played."""
+    """Return the cells of a row. `whole`: all perturbations were played, so average and deviation are comparable with
+    the published ones. `partial`: perturbations under which only some tasks were played."""
     cells = {}
     of_all = (PART if partial else "") + (DIFFERS if any(c.recalled for c in sweep.columns) else "")
     for column in sweep.columns:

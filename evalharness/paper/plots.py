@@ -68,7 +68,7 @@ def draw_families(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
 
 
 def _explain_marks(axes: Axes, rows: Sequence[Row]) -> None:
-    """Add legend entries for the bars and marks in use."""
+    """Add a legend entry for each kind of bar and each mark that the figure has."""
     bars = {
         "published": any(row["source"] == "published" for row in rows),
         "trained on the family": any(row["held_in"] for row in rows),
@@ -89,8 +89,8 @@ def _explain_marks(axes: Axes, rows: Sequence[Row]) -> None:
 
 
 def spread(values: Sequence[float], apart: float, low: float, high: float) -> list[float]:
-    """Return heights for the labels of points at these heights: in their order, `apart` from each other, and within
-    low..high if there is room."""
+    """Return heights for text labels, near `values`: in the order of `values`, at least `apart` from each other, and
+    within low..high if there is room."""
     order = sorted(range(len(values)), key=lambda i: (values[i], i))
     heights = [0.0] * len(values)
     below = low - apart
@@ -109,7 +109,7 @@ def draw_perturbations(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure
     )
     measures = values_of(rows, "measure")
     drawn = [(run, family, measure) for run, family in panels for measure in measures]
-    # One row of panels for each run; runs with one measure share rows.
+    # Start a row of panels for each run and family; if there is one measure, put up to three panels in a row.
     columns = len(measures) if len(measures) > 1 else min(3, len(drawn))
     lines = -(-len(drawn) // columns)
     figure = make_figure(

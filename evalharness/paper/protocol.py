@@ -21,7 +21,7 @@ class Aspect:
     name: str
     value: str
     published: str | None
-    """The value in the published rows; None if they do not state it, or if it does not apply."""
+    """The value in the published rows; None if the paper does not state it, or if it does not apply to them."""
 
     @property
     def differs(self) -> bool:
@@ -32,9 +32,9 @@ class Aspect:
 
 
 def list_aspects(run: ScoredRun, benchmark: Benchmark, *, perturbation: bool = True) -> list[Aspect]:
-    """Return agent, suite, labels and turns of the run, and other aspects that differ from the harness's defaults.
+    """Return the agent, suite, origin of labels and turn limit of the run, and all else that differs from the defaults.
 
-    `perturbation`: False in a table with perturbations as columns.
+    `perturbation`: pass False for a table whose columns are perturbations.
     """
     listed = [
         Aspect("agent", run.agent, AGENT),
@@ -52,7 +52,7 @@ def list_aspects(run: ScoredRun, benchmark: Benchmark, *, perturbation: bool = T
 
 
 def _describe_labels(labels: Mapping[str, str], titles: Mapping[str, str]) -> str:
-    """Return the labels' origin: `official`, or `official, ours for Jericho`."""
+    """Return whose progress labels the run uses: `official`, or `official, ours for Jericho`."""
     whose = group_by_key((label, titles.get(family, family)) for family, label in labels.items())
     if len(whose) == 1:
         return next(iter(whose))
@@ -66,6 +66,5 @@ def describe_aspects(found: Sequence[Aspect]) -> tuple[str, ...]:
 
 
 def differ(found: Sequence[Aspect]) -> bool:
-    """Return whether the run differs from the published rows' protocol. A partly played family is marked at its number
-    instead."""
+    """Return whether the run's protocol differs from the published rows'. Missing tasks are no difference."""
     return any(each.differs for each in found)

@@ -21,12 +21,12 @@ from evalharness.results.tabular.table import Row, Table
 
 _TITLE = "table 4: Best-of-N"
 N, TEMPERATURE = 10, 1.0
-"""Samples and temperature of the published rows."""
+"""Number of samples and temperature in the published rows."""
 
 
 def pairs(given: Given) -> dict[str, tuple[ScoredRun | None, ScoredRun | None]]:
-    """Return model -> (greedy run, samples): runs of one entry, and single runs of one model. Of two equal runs the
-    first is used."""
+    """Map each model with samples to (greedy run or None, run with samples). Runs are grouped by entry, and entries of
+    one run by model. If several runs are greedy or sampled, use the first of them."""
     runs_by_model: dict[tuple[str, str], dict[bool, ScoredRun]] = {}
     for entry in given.entries:
         for run in entry.runs:
@@ -58,7 +58,8 @@ def _fill(given: Given) -> Filled:
     columns = columns_of(board)
     rows, left = [], set[str]()
     for row in load_table("best_of_n"):
-        printed = row_of(board, published_row(row, benchmark))  # the mean of differences is a difference, too
+        # the delta row's mean is the mean of its cells
+        printed = row_of(board, published_row(row, benchmark))
         rows.append(Row(row.names["decoding"], printed.cells, row.names["method"]))
     notes, problems = ["delta is paired by task; its interval always has a width"], []
     for label, (greedy, samples) in pairs(given).items():

@@ -13,8 +13,8 @@ from evalharness.base.reading import parse_json, read_text
 
 
 def read_x(text: str) -> tuple[str, Mapping[str, float]]:
-    """Return (key, name -> value) of `KEY=FILE`: a JSON object, or CSV lines of a name and a number (a header may come
-    first). The mapping is empty without `=FILE`. Raises UserError."""
+    """Return the label KEY, and the x value of each name in FILE: a JSON object, or CSV lines of a name and a number
+    with an optional header. Without `=FILE` the mapping is empty. Raises UserError."""
     key, _, file = text.partition("=")
     if not key.strip():
         raise UserError(f"--x {text}: give a label (data_size), or KEY=FILE")
@@ -49,7 +49,7 @@ def _is_number(value: object) -> bool:
 
 
 def number(value: object, what: str) -> float:
-    """Return the value as a number. Raises UserError, whose message begins with `what`."""
+    """Convert the value to a number. Raises UserError with a message that begins with `what`."""
     if isinstance(value, bool) or not _is_number(value):
         raise UserError(f"{what}: {value!r} is no number")
     return float(str(value))

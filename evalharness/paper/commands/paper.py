@@ -92,7 +92,7 @@ def _show(args: argparse.Namespace, exhibit: Exhibit, given: Given, more: Mappin
     from evalharness.results.tabular.markup import latex
 
     draw = _check_drawing(args.output)
-    filled = exhibit.shown(given)
+    filled = exhibit.fill_marked(given)
     print_filled(results_console(args), filled)
     write_csv(args.csv, filled.rows())
     if args.latex:
@@ -117,7 +117,7 @@ _ENDINGS = (".pdf", ".svg", ".png")
 
 
 def _check_drawing(output: Path | None) -> bool:
-    """Return whether a figure is drawn. Raises UserError early if the file cannot be drawn."""
+    """Return whether the user asked for a figure (`-o`). Raises UserError before any work if the file type is wrong."""
     from evalharness.results.report import looks
 
     if output is None:
@@ -144,7 +144,7 @@ def _draw(output: Path, exhibit: Exhibit, filled: Filled, look: Style) -> None:
 
 
 def find_measures() -> Measured:
-    """Return the functions that read data sets and judgements; None for those of a wing that is not installed."""
+    """Return the functions that read data sets and judgements; None for a function of a package that is missing."""
     from evalharness.base.extensions import find_hook
     from evalharness.paper.exhibit import Measured
 

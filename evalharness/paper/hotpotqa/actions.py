@@ -16,12 +16,12 @@ ACTIONS = {
 """Action name -> canonical template, in the order in which a prompt should list them."""
 
 LISTING = "Invalid action: you can say "
-"""Beginning of the answer to other texts; the templates follow, with the names of their slots."""
+"""Beginning of the observation after an invalid action. The action templates follow."""
 INVALID = LISTING + ", ".join(re.sub(r"[{}]", "", template) for template in ACTIONS.values())
 NO_MORE = "No more results."
 SHOWN_SENTENCES = 5
 LONGEST_ECHO = 200
-"""Characters of a search text that the answer repeats if nothing was found."""
+"""Characters of the search text that the observation quotes if no page was found."""
 
 _ACTION = re.compile(r"\s*(search|lookup|finish)\s*\[(.*)\]\s*\.?\s*", re.IGNORECASE | re.DOTALL)
 

@@ -18,7 +18,7 @@ from evalharness.paper.hotpotqa.world import make_encyclopedia
 
 FAMILY = "hotpotqa"
 HARD_TURNS = 5
-"""Number of the oracle's turns from which a task is hard: it has an ambiguous name, or a fact far down on a page."""
+"""A task is hard if the oracle needs this many turns: a name is ambiguous, or a fact is far down on a page."""
 
 
 @lru_cache(maxsize=4)
@@ -82,7 +82,7 @@ def open_task_store(task: Task) -> PageStore:
     source = f"world of seed {seed}"
     try:
         write_small(path, world.pages, world.redirects, source)
-    except (OSError, sqlite3.Error):  # without a writable cache: a file that is removed when the process ends
+    except (OSError, sqlite3.Error):  # the cache is not writable: use a file that this process removes
         path = Path(_scratch().name) / path.name
         write_small(path, world.pages, world.redirects, source)
     return open_store(path)

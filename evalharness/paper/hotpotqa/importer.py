@@ -1,7 +1,7 @@
 """Import HotpotQA's data: the official question files, the Wikipedia abstracts, or pages of the user's own.
 
-The content of a file determines its kind. Paths in a file are never used. Questions and pages are separate: a question
-file with paragraphs also gives a small page store, which never replaces a store from another source.
+The content of a file determines its kind. File paths inside an archive are ignored, because they could point anywhere.
+A question file with paragraphs also gives a small page store, but never replaces another source's store.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ ACCEPTED = (
     "and a text each"
 )
 LARGEST_QUESTIONS = 500 * 2**20
-"""Bytes of a question file; the official files have less than 50 MB."""
+"""Largest size in bytes of a question file; the official ones have less than 50 MB."""
 LARGEST_MEMBER = 64 * 2**20
-"""Bytes of one file in the tar of abstracts; the official files have 0.1 MB."""
+"""Largest size in bytes of one file in the tar of abstracts; the official ones have 0.1 MB."""
 LARGEST_UNPACKED = 512 * 2**20
 LARGEST_LINE = 32 * 2**20
 _MEMBERS_A_COMMIT = 20
@@ -122,7 +122,7 @@ def _read_question(row: Any, position: int, source: Path) -> dict[str, Any]:
 
 
 def _read_contexts(source: Path, rows: list[Any]) -> list[Page]:
-    """Return the paragraphs of all questions, each title once."""
+    """Return the paragraphs of all questions as pages. A title that several questions contain gives one page."""
     pages: dict[str, Page] = {}
     for position, row in enumerate(rows):
         try:
@@ -162,14 +162,14 @@ def _import_contexts(
 
 @dataclass(frozen=True)
 class _Batch:
-    """Pages that are committed together."""
+    """Pages that are written in one database transaction."""
 
     done: int
-    """Number of parts of the source (files of the tar, lines) that are stored after this batch."""
+    """Number of files of the tar, or lines, that are stored once this batch is."""
     pages: Sequence[Page]
     redirects: Sequence[tuple[str, str]]
     position: int
-    """Bytes of the source read so far."""
+    """Bytes of the source read so far, for the progress bar."""
     size: int | None
 
 
@@ -230,8 +230,7 @@ def _read_origin(store: Path) -> str | None:
 
 
 def _read_abstracts(source: Path, done: int) -> Iterator[_Batch]:
-    """Yield batches of the official tar: files of JSON lines, each compressed with bzip2. Stored parts are skipped
-    without reading."""
+    """Yield batches of the official tar (JSON lines, compressed with bzip2) after its first `done` files."""
     size = source.stat().st_size
     pages: list[Page] = []
     number = 0

@@ -1,8 +1,8 @@
 """Use the live Wikipedia as a page store, and record each answer so that a run can be repeated.
 
-A recorded answer is never requested again: replays and repeats need no network. `EVALHARNESS_WIKIPEDIA` is the
-`api.php` of another MediaWiki, or `recorded`: then nothing is requested, and a page that is not recorded is a failure
-of the environment, not of the model.
+A recorded answer is never requested again, so replaying a run needs no network. The environment variable
+`EVALHARNESS_WIKIPEDIA` is the `api.php` of another MediaWiki, or `recorded` for no requests at all. With `recorded`, a
+missing page is an environment failure; it is not counted against the model.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ WIKIPEDIA = "https://en.wikipedia.org/w/api.php"
 RECORDED_ONLY = "recorded"
 _AGENT = f"evalharness/{__version__}"
 _TIMEOUT = 8.0
-"""Seconds for one answer; the limit of a step is twenty."""
+"""Timeout of a request in seconds. Two tries of a request stay below the 20 s limit of an environment step."""
 _TRIES = 2
 _LARGEST = 16 << 20
-"""Bytes of an answer. Wikipedia's longest articles have about one million characters."""
+"""Largest answer in bytes. Wikipedia's longest articles have about one million characters."""
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS answers (query TEXT PRIMARY KEY, answer TEXT NOT NULL, asked REAL NOT NULL)"
 )
@@ -50,8 +50,8 @@ def find_address() -> str:
 
 
 class LivePages:
-    """The live Wikipedia in place of a `PageStore`. `record` is the file of answers, which is made when needed;
-    several processes may write it."""
+    """The live Wikipedia as a page store. `record` is the file of recorded answers; several processes may write to
+    it."""
 
     def __init__(self, record: Path) -> None:
         self.record = record
@@ -81,7 +81,7 @@ class LivePages:
         return [title for title in titles if isinstance(title, str)][:most]
 
     def _ask(self, question: Mapping[str, str]) -> dict[str, Any]:
-        """Return `query` of the answer, from the record if it is there."""
+        """Return the field `query` of the recorded answer. If the request is not recorded, send it first."""
         query = urlencode({"action": "query", "format": "json", **question})
         try:
             with closing(self._open_record()) as record:
@@ -91,7 +91,7 @@ class LivePages:
                     record.execute(
                         "INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", (query, answer, time.time())
                     )
-                    # If another process was first, use its answer: all readers must see the same one.
+                    # Read the answer back: if another process recorded one first, all processes must use that one.
                     row = record.execute("SELECT answer FROM answers WHERE query = ?", (query,)).fetchone()
             result = parse_json(row[0]).get("query")
         except (sqlite3.Error, OSError, ValueError, TypeError, AttributeError) as error:

@@ -1,8 +1,8 @@
 """The page store: all pages of a corpus in one SQLite file, which each worker opens read-only.
 
-A page is found by a key, the hash of its title in lower case, so that one index of integers serves exact titles, other
-capitals and redirects. Similar titles come from an FTS5 index, ranked by bm25. A policy's text reaches FTS5 only as
-quoted words of letters and digits: no character of its query language is passed on.
+The key of a page is the hash of its title in lower case. One integer index therefore finds exact titles, titles in
+other capitals, and redirects. Similar titles come from a full-text index (SQLite's FTS5), ranked by bm25. A search text
+of the model reaches FTS5 only as quoted words, so it cannot contain FTS5 operators.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from urllib.parse import quote
 
 SIMILAR = 5
 LONGEST_TITLE = 1_000
-"""Characters of a title. Wikipedia's own limit is 255 bytes; a longer text is no title."""
+"""Largest number of characters in a title. Wikipedia's own limit is 255 bytes."""
 
 _WORD = re.compile(r"[^\W_]+")
 _MOST_WORDS = 16
 _MOST_MATCHES = 3_000
-"""Number of titles that are ranked for one search. Words are used from the rarest on, until this number of titles is
-found: in a corpus of five million titles, ranking all titles with `of` would take half a second."""
+"""Largest number of titles that one search ranks. The search uses the rarest words first and stops before the words
+match more titles: to rank all titles with `of` among five million takes half a second."""
 _CACHE_KIB = 16_384
 """Size of SQLite's page cache in one worker."""
 
@@ -58,8 +58,7 @@ def split_sentences(text: str) -> list[str]:
 
 
 def clean(text: str) -> str:
-    """Return `text` as SQLite accepts it: half of a surrogate pair, which JSON can contain, becomes a question
-    mark."""
+    """Replace unpaired surrogates by question marks: JSON can contain them, but SQLite refuses them."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -70,7 +69,7 @@ def hash_title(title: str) -> int:
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words as in the index of titles: letters and digits without capitals and accents."""
+    """Split a text into the words that the title index uses: letters and digits, in lower case, without accents."""
     plain = text.casefold()
     if not plain.isascii():
         plain = "".join(c for c in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(c))
@@ -78,7 +77,7 @@ def split_words(text: str) -> list[str]:
 
 
 def hash_corpus(pages: Iterable[Page], redirects: Iterable[tuple[str, str]]) -> str:
-    """Return the SHA-256 of the corpus: all pages, then all redirects (title, target), in order."""
+    """Return the SHA-256 over all pages and all redirects (title, target), in order."""
     digest = hashlib.sha256()
     for page in pages:
         digest.update(json.dumps([page.title, *page.sentences]).encode() + b"\n")
@@ -88,7 +87,7 @@ def hash_corpus(pages: Iterable[Page], redirects: Iterable[tuple[str, str]]) -> 
 
 
 class PageStore:
-    """A finished page store. The constructor raises PageStoreError if `path` is none."""
+    """A finished page store. The constructor raises PageStoreError if the file at `path` is not one."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -138,17 +137,16 @@ class PageStore:
             matches += titles
         if not chosen:
             return []
-        if matches > _MOST_MATCHES:  # nothing but very common words: titles that hold them all, unranked
+        if matches > _MOST_MATCHES:  # all words are very common: take titles with all of them, unranked
             ids = self._find_matching([term for _, term in counts], " AND ", "rowid", most)
-            ids = ids or self._find_matching(
-                chosen, " AND ", "rowid", most
-            )  # none does: those with the rarest
+            # no title has all words: take titles with the rarest word
+            ids = ids or self._find_matching(chosen, " AND ", "rowid", most)
         else:
             ids = self._find_matching(chosen, " OR ", "bm25(titles), rowid", most)
         return [self._rows("SELECT title FROM pages WHERE id = ?", (number,))[0][0] for number in ids]
 
     def _find_matching(self, terms: list[str], glue: str, order: str, most: int) -> list[int]:
-        """Return the numbers of titles that contain the terms."""
+        """Return the row numbers of titles that contain the terms."""
         query = glue.join(f'"{term}"' for term in terms)
         sql = f"SELECT rowid FROM titles WHERE titles MATCH ? ORDER BY {order} LIMIT ?"
         return [row[0] for row in self._rows(sql, (query, most))]
@@ -181,7 +179,7 @@ class PageStore:
 
 
 def open_store(path: Path) -> PageStore:
-    """Return the store of the path. A process opens it once for all environments, and again if the file was
+    """Return the page store of a file. All environments of a process share it; it is opened again if the file was
     replaced."""
     try:
         status = path.stat()

@@ -1,6 +1,7 @@
-"""Make two-hop questions about a generated world, with their wording and the oracle's plan.
+"""Make two-hop questions about a generated world, with their text and the oracle's actions.
 
-A question has a mention, from which it starts, and relations. Every question needs two pages.
+Every question needs two pages. A bridge question mentions a thing, whose page names a second thing (first hop); the
+answer is on the second thing's page (second hop). A comparison needs the same relation of two things.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ HOPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "mentor": ("the person whose pupil {x} was", "person"),
     },
 }
-"""Sort -> relation -> (words of a question for the related thing, sort of that thing)."""
+"""First hop. Sort of the mentioned thing -> relation -> (phrase for the related thing, sort of the related thing)."""
 
 ASKED: Mapping[str, Mapping[str, str]] = {
     "person": {
@@ -59,7 +60,7 @@ ASKED: Mapping[str, Mapping[str, str]] = {
         "founder": "To whose gift does {x} go back?",
     },
 }
-"""Sort -> relation -> question about it."""
+"""Second hop. Sort of the related thing -> relation -> the question, in which {x} is the phrase of the first hop."""
 
 COMPARED: Mapping[str, Mapping[str, tuple[str, bool]]] = {
     "person": {"birth_year": ("Who was born first, {x} or {y}?", False)},
@@ -71,7 +72,7 @@ COMPARED: Mapping[str, Mapping[str, tuple[str, bool]]] = {
     "event": {"first": ("Which was held first, {x} or {y}?", False)},
     "work": {"year": ("Which was finished first, {x} or {y}?", False)},
 }
-"""Sort -> relation -> (question, whether the larger number is right)."""
+"""Sort of both things -> relation -> (comparison question, whether the thing with the larger number is the answer)."""
 
 SAME: Mapping[str, Mapping[str, str]] = {
     "person": {
@@ -84,11 +85,11 @@ SAME: Mapping[str, Mapping[str, str]] = {
     },
     "work": {"setting": "Are {x} and {y} set in the same town?"},
 }
-"""Sort -> relation -> question whether both things have the same value."""
+"""Sort of both things -> relation -> yes/no question whether the relation has the same value for both things."""
 
 CALLED = {"person": "the {kind} {name}", "work": "the {kind} {name}", "event": "the {name}",
           "institution": "the {name}", "town": "{name}"}  # fmt: skip
-"""Sort -> words with which a question mentions a thing."""
+"""Sort of a thing -> the words for the thing in a question."""
 
 
 @dataclass(frozen=True)
@@ -101,9 +102,9 @@ class Fact:
     """The thing's name in the question or on the previous page."""
 
     def plan(self) -> list[str]:
-        """Return the actions that read the fact: a search, a second search if the name is ambiguous, and lookups if
-        the sentence is not among those that a search shows. The keyword is the longest part of the sentence that does
-        not depend on the thing.
+        """Return the oracle's actions that read the fact: a search, a second search if the name is ambiguous, and
+        lookups if a search does not show the sentence. The keyword of a lookup is the longest fixed part of the
+        sentence's template.
         """
         thing, at = self.thing, self.thing.shown[self.relation]
         actions = [f"search[{self.name}]"]
@@ -133,17 +134,17 @@ class Question:
 
     @cached_property
     def plan(self) -> list[str]:
-        """The oracle's plan: every name that it searches for is in the question or in an answer of the page store."""
+        """The oracle's actions. Every name in a search is in the question or in an earlier observation."""
         return [*(action for fact in self.facts for action in fact.plan()), f"finish[{self.answer}]"]
 
 
 def mention_thing(thing: Thing, name: str | None = None) -> str:
-    """Return the words with which a question mentions a thing; `name` is another name of it."""
+    """Return the words for a thing in a question; `name` is an alternative name, such as a town's former one."""
     return CALLED[thing.sort].format(kind=thing.kind, name=name or thing.name)
 
 
 def strip_occupation(value: str, relation: str) -> str:
-    """Return a fact's value as an answer: a person's name without the occupation, which pages add."""
+    """Remove the occupation that pages write before a person's name: the answer is the name alone."""
     if relation in ("mentor", "founder", "maker"):
         for occupation in OCCUPATIONS:
             value = value.removeprefix(f"{occupation} ")
@@ -151,8 +152,7 @@ def strip_occupation(value: str, relation: str) -> str:
 
 
 def make_questions(world: Encyclopedia, unlike: Container[str] = ()) -> list[Question]:
-    """Return the questions of a world: bridges, comparisons, and yes/no questions, mixed. None has a text of
-    `unlike`."""
+    """Return a world's bridge, comparison and yes/no questions, shuffled, without those whose text is in `unlike`."""
     stream = random.Random(f"hotpotqa/open/{world.seed}/questions")
     made = [
         *_take(BRIDGES, _make_bridges(world, stream), unlike),
@@ -174,7 +174,7 @@ def _take(count: int, candidates: Iterator[Question | None], unlike: Container[s
 
 
 def _make_bridges(world: Encyclopedia, stream: random.Random) -> Iterator[Question | None]:
-    """Yield bridges for every pair of relations in turn, so that all pairs are equally frequent."""
+    """Yield bridge questions for each pair of hops in turn, so that all pairs are equally frequent."""
     chains = [
         (sort, first, second)
         for sort, hops in HOPS.items()
@@ -211,7 +211,7 @@ def _contains(words: str, text: str) -> bool:
 def _draw_pairs(
     world: Encyclopedia, stream: random.Random, table: Mapping[str, Mapping[str, object]]
 ) -> Iterator[tuple[Thing, Thing, str]]:
-    """Yield two things of one sort and a relation of the table that both have, with every relation in turn."""
+    """Yield two things of one sort, and a relation that both have. The relations of `table` take turns."""
     relations = [(sort, relation) for sort, listed in table.items() for relation in listed]
     while True:
         stream.shuffle(relations)
@@ -228,7 +228,7 @@ def _make_fact(thing: Thing, relation: str, stream: random.Random) -> Fact:
 
 
 def _make_comparisons(world: Encyclopedia, stream: random.Random) -> Iterator[Question | None]:
-    """Yield comparisons in which the right answer is mentioned first and second in turn."""
+    """Yield comparison questions. The right answer is alternately the first and the second thing in the question."""
     first_wins = True
     for one, other, relation in _draw_pairs(world, stream, COMPARED):
         form, larger = COMPARED[one.sort][relation]
@@ -244,8 +244,8 @@ def _make_comparisons(world: Encyclopedia, stream: random.Random) -> Iterator[Qu
 
 
 def _make_closed(world: Encyclopedia, stream: random.Random) -> Iterator[Question | None]:
-    """Yield questions with the answers `yes` and `no` in turn. For a yes, the second thing is drawn from those with
-    the same value."""
+    """Yield questions whose answers are alternately `yes` and `no`. For a `yes`, the second thing is sampled from the
+    things with the same value."""
     yes = True
     for one, other, relation in _draw_pairs(world, stream, SAME):
         if yes:

@@ -9,7 +9,7 @@ from collections import Counter
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _CLOSED = frozenset({"yes", "no", "noanswer"})
-"""Answers that are only right or wrong: a common word gives no credit."""
+"""Answers that get no partial credit: F1 is 0 unless answer and gold are equal."""
 
 
 def normal(answer: str) -> str:
@@ -23,12 +23,12 @@ def exact_match(answer: str, gold: str) -> bool:
 
 def f1(answer: str, gold: str) -> float:
     """Return the harmonic mean of precision and recall over the words of the normal forms, 0..1."""
-    said, wanted = normal(answer), normal(gold)
-    if said != wanted and (said in _CLOSED or wanted in _CLOSED):
+    given, expected = normal(answer), normal(gold)
+    if given != expected and (given in _CLOSED or expected in _CLOSED):
         return 0.0
-    said_words, wanted_words = said.split(), wanted.split()
-    common = sum((Counter(said_words) & Counter(wanted_words)).values())
+    given_words, expected_words = given.split(), expected.split()
+    common = sum((Counter(given_words) & Counter(expected_words)).values())
     if common == 0:
         return 0.0
-    precision, recall = common / len(said_words), common / len(wanted_words)
+    precision, recall = common / len(given_words), common / len(expected_words)
     return 2 * precision * recall / (precision + recall)

@@ -1,7 +1,6 @@
-"""Write a page store into a file beside the final one, which gets its name when the store is complete.
+"""Write a page store. The file has a temporary name until it is complete.
 
-After a kill, committed pages are kept: `StoreWriter.done` is the position of the last commit, and an import of the
-same source continues there.
+If the process is killed, committed pages are kept, and the next import of the same source continues after them.
 """
 
 from __future__ import annotations
@@ -30,22 +29,22 @@ _BATCH = 10_000
 
 
 class StoreWriter:
-    """A page store while it is made, in `path` with the suffix `.part`.
+    """Writes a page store to `path` with the suffix `.part`, until `finish` renames the file.
 
-    `source` identifies the origin: an unfinished file of another source is removed.
+    `source` identifies the source file. An unfinished store of another source is removed.
     """
 
     def __init__(self, path: Path, source: str) -> None:
         self.path = path
         self.part = path.with_name(path.name + ".part")
         self.skipped = 0
-        """Pages and redirects left out because their title is empty or longer than 1,000 characters."""
+        """Number of pages and redirects left out, because the title is empty or longer than 1,000 characters."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self._connection = self._open_unfinished(source) or self._open_new(source)
 
     def _open(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.part)
-        # A kill loses only uncommitted pages; a power failure may damage the file, which is then made again.
+        # A killed process loses only uncommitted pages. A power failure may damage the file, which is then made again.
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA cache_size = -65536")
@@ -82,11 +81,11 @@ class StoreWriter:
 
     @property
     def done(self) -> int:
-        """Number of stored parts of the source, as of the last `commit`."""
+        """The number given to the last `commit`: how many files or lines of the source are stored."""
         return int(self._read_meta("done"))
 
     def __len__(self) -> int:
-        """Return the number of stored pages, with repeated titles."""
+        """Return the number of stored pages; pages with the same title are counted separately."""
         (count,) = self._connection.execute("SELECT count(*) FROM pages").fetchone()
         return int(count)
 
@@ -117,10 +116,11 @@ class StoreWriter:
         self._connection.commit()
 
     def finish(self, stage: ImportProgress = lambda what, done, of: None, **facts: str) -> str:
-        """Index everything, give the file its final name, and return the corpus's hash. `facts` are stored, too."""
+        """Build the indexes, rename the file to `path`, and return the corpus's hash. `facts` are stored as
+        metadata."""
         connection = self._connection
         connection.commit()
-        for table in ("terms", "titles"):  # tables of an earlier call that was killed
+        for table in ("terms", "titles"):  # left by a killed process
             connection.execute(f"DROP TABLE IF EXISTS {table}")
         connection.executescript("DROP INDEX IF EXISTS pages_by_key; DROP INDEX IF EXISTS redirects_by_key;")
         stage("indexing titles", 0, None)
@@ -141,7 +141,7 @@ class StoreWriter:
         return sha256
 
     def close(self) -> None:
-        """Close the file and keep committed pages for a later continuation. Call it in any case."""
+        """Close the file. Committed pages are kept, so that a later import can continue."""
         self._connection.close()
 
     def discard(self) -> None:
@@ -195,7 +195,7 @@ class StoreWriter:
 
 
 def write_small(path: Path, pages: Iterable[Page], redirects: Iterable[tuple[str, str]], source: str) -> str:
-    """Write a store at once. Several processes may do so at the same time, each in its own file."""
+    """Write a small store in one call. Several processes may write to one `path`: each has its own temporary file."""
     own = path.with_name(f"{path.name}.{os.getpid()}")
     with closing(StoreWriter(own, source)) as writer:
         writer.add(pages)

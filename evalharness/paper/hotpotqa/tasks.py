@@ -1,4 +1,4 @@
-"""The task tables: the official questions with the user's page store, and the open suite with its generated world."""
+"""Load the tasks of HotpotQA's suites, and the page store of a task."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from evalharness.paper.hotpotqa.pages import Pages, PageStore, PageStoreError, o
 from evalharness.paper.hotpotqa.world import make_encyclopedia
 
 OFFICIAL = "hotpotqa"
-"""The suite of the real questions."""
+"""The suite with HotpotQA's own questions and the imported page store."""
 LIVE = "hotpotqa-live"
-"""The suite of the real questions with the live Wikipedia."""
+"""The suite with HotpotQA's own questions and the live Wikipedia."""
 OFFICIAL_QUESTIONS = 7405
 
 _HOW = "evalharness data import hotpotqa FILE"
@@ -28,7 +28,7 @@ def data_files(data: Path) -> tuple[Path, Path]:
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
-    """Return all tasks of a suite in order; only `open` uses `seed`."""
+    """Return all tasks of a suite in order. `seed` is used only by the generated suite `open`."""
     if suite == "open":
         return list(generate(seed))
     if suite not in (OFFICIAL, LIVE):
@@ -101,7 +101,7 @@ def provenance(suite: Suite, data: Path | None, seed: int) -> dict[str, Any]:
 
 
 def find_store(task: Task, data: Path | None) -> Pages:
-    """Return the pages of a task. The store of an open task is made if necessary."""
+    """Return the pages that a task searches. If the store of a generated task does not exist, it is made."""
     if task.suite == "open":
         return open_task_store(task)
     if task.suite == LIVE:

@@ -1,7 +1,7 @@
 """Generate a world for the open suite: invented towns, people, institutions, events and works, with a page for each.
 
-Everything follows from the seed. A page states its facts in sentences of fixed forms, in an order of its own. The
-forms are data here, so that questions, oracle and pages agree.
+The seed determines everything. Each sentence with a fact is made from a template, and the order of sentences on a page
+is random. The oracle reads the same templates, so its lookups find the sentences.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from evalharness.paper.hotpotqa.pages import Page, hash_corpus
 
 TOWNS, PEOPLE, INSTITUTIONS, EVENTS, WORKS = 320, 1500, 240, 260, 980
 NAMESAKES = 0.14
-"""Share of people, and of works, with the name of another one that has another occupation or kind."""
+"""Probability that a person (a work) gets the name of another person (work) of another occupation (kind)."""
 MOST_NAMESAKES = 3
-"""The most things with one name: a search for the name lists up to five similar titles, which must include all of
-them."""
+"""Largest number of things with the same name. A search lists at most five similar titles; all things with the name
+must be among them."""
 
 MAKERS = {
     "novel": ("novelist", "written by"),
@@ -28,7 +28,7 @@ MAKERS = {
     "opera": ("composer", "composed by"),
     "painting": ("painter", "painted by"),
 }
-"""Kind of work -> its maker's occupation, and the words with which the page names the maker."""
+"""Kind of work -> (occupation of its maker, words before the maker's name on the page)."""
 OCCUPATIONS = (
     *(occupation for occupation, _ in MAKERS.values()),
     "botanist",
@@ -69,7 +69,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "setting": "The {kind} shows the life of a family in {value}.",
     },
 }
-"""Sort of thing -> relation -> the sentence that states it. A page begins with the first relation of its sort."""
+"""Sort of thing -> relation -> template of the sentence that states it. The first one opens the page."""
 
 _FILLERS = {
     "town": (
@@ -104,24 +104,24 @@ _PRODUCTS = (
 
 @dataclass
 class Thing:
-    """The subject of one page. `facts`: relation -> value in the page's words; `links`: relation -> title of the
-    linked page."""
+    """The subject of one page. `facts` maps a relation to its value as the page writes it; `links` maps a relation to
+    the title of the linked page."""
 
     sort: str
     name: str
-    """The name in texts; several things can share it."""
+    """The name in texts; several things can have the same name."""
     kind: str
-    """Occupation, kind of work, ...; it distinguishes things of the same name."""
+    """Occupation of a person, kind of a work, and so on; things with the same name differ in it."""
     title: str = ""
     facts: dict[str, str] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
     sentences: tuple[str, ...] = ()
     shown: dict[str, int] = field(default_factory=dict)
-    """Relation -> position of its sentence on the page."""
+    """Relation -> index (from 0) of the sentence that states it on the page."""
 
     @property
     def mention(self) -> str:
-        """The words with which another page mentions the thing: `novelist Quest Morner`, `novel The Iron Gate`,
+        """The words for the thing on other pages, such as `novelist Quest Morner`, `novel The Iron Gate`,
         `Morndale`."""
         return f"{self.kind} {self.name}" if self.sort in ("person", "work") else self.name
 
@@ -130,7 +130,7 @@ class Thing:
 class Encyclopedia:
     seed: int
     things: Mapping[str, tuple[Thing, ...]]
-    """Sort -> things."""
+    """Sort of thing (`town`, `person`, ...) -> all things of the sort."""
     redirects: tuple[tuple[str, str], ...]
 
     @cached_property
@@ -225,7 +225,7 @@ _FOUNDED = {
     "institution": (INSTITUTIONS, ("university", "academy", "conservatory"), "founded", (1300, 1900)),
     "event": (EVENTS, ("festival", "regatta", "fair", "tournament"), "first", (1500, 1960)),
 }
-"""Sort -> number of things, their kinds, the relation of the founding year, and its range."""
+"""Sort -> (number of things, their kinds, name of the relation with the founding year, range of that year)."""
 
 
 def _make_founded(
@@ -273,7 +273,7 @@ def _make_works(stream: random.Random, names: Names, towns: list[Thing], people:
 
 
 def _entitle(things: list[Thing]) -> None:
-    """Add the kind to the title of things that share a name."""
+    """Set the titles: the name, and the kind in brackets if several things have the same name."""
     count: dict[str, int] = {}
     for thing in things:
         count[thing.name] = count.get(thing.name, 0) + 1
@@ -284,7 +284,7 @@ def _entitle(things: list[Thing]) -> None:
 def _write_page(stream: random.Random, thing: Thing) -> None:
     """Write the page: the opening sentence first, then other facts and fillers in random order."""
     forms = SENTENCES[thing.sort]
-    article = "an" if thing.kind[0] in "aeio" else "a"  # but `a university`
+    article = "an" if thing.kind[0] in "aeio" else "a"  # no `u`: it is `a university`
     words = {"name": thing.name, "short": thing.name.split()[-1], "kind": thing.kind, "article": article}
     if thing.sort == "work":
         words["made"] = MAKERS[thing.kind][1]
