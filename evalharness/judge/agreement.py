@@ -15,7 +15,7 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Counts:
-    """Numbers of turns that both raters judged. The first word of a name is the first rater's verdict."""
+    """Numbers of turns that both raters judged. `right_wrong`: the first rater says right, the second says wrong."""
 
     right_right: int
     right_wrong: int
@@ -41,14 +41,14 @@ class Share:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Agreement of two raters over one family, or over all."""
+    """Agreement of two raters on the turns of one environment family, or of all families."""
 
     first: str
     second: str
     family: str
     counts: Counts
     left_out: int
-    """Turns shown to both raters for which one gave no verdict."""
+    """Number of turns shown to both raters for which at least one rater gave no readable verdict."""
     accuracy: Share
     kappa: float | None
     kappa_interval: Interval | None
@@ -57,7 +57,7 @@ class Agreement:
     recall: Share
     """Share of the turns that the first rater calls wrong that the second also calls wrong."""
     mcnemar_p: float
-    """Small if one rater calls turns wrong more often than the other."""
+    """p-value of McNemar's exact test; small if one rater calls turns wrong more often than the other rater."""
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "n": self.counts.n}
@@ -80,7 +80,7 @@ def _name_ends(name: str, interval: Interval | None) -> dict[str, float | None]:
 def agreement_of(
     first: str, second: str, counts: Counts, *, family: str = ALL, left_out: int = 0
 ) -> Agreement:
-    """Compute every figure of a 2x2 table. Raises ValueError for an empty table."""
+    """Compute the agreement from a 2x2 table. Raises ValueError for an empty table."""
     if not counts.n:
         raise ValueError("no turn was judged by both")
     cells = (counts.wrong_wrong, counts.wrong_right, counts.right_wrong, counts.right_right)
@@ -100,7 +100,8 @@ def agreement_of(
 
 
 def compare_raters(first: Rater, second: Rater) -> list[Agreement]:
-    """Compare the turns shown to both raters: all of them, then each family if there are several. Empty without any."""
+    """Compare two raters on the turns that both judged. The first row is over all turns; a row for each family follows
+    if there are several. Return no rows if there is no common turn."""
     shared = sorted(first.verdicts.keys() & second.verdicts.keys())
     families = {**second.families, **first.families}
     rows = [_make_row(first, second, shared, ALL)]
@@ -137,9 +138,8 @@ def published_agreement() -> Agreement:
 
 
 def published_beside(rows: Sequence[Agreement]) -> list[Agreement]:
-    """Return the poster's table if our turns were drawn in the same way: the second rater calls the same number of
-    turns right and wrong (a difference of one is allowed). Kappa depends on these shares (Feinstein & Cicchetti,
-    Journal of Clinical Epidemiology 43 (1990) 543-549)."""
+    """Return the poster's table if it is comparable: the second rater calls as many turns right as wrong, give or take
+    one. Kappa depends on these shares (Feinstein & Cicchetti, Journal of Clinical Epidemiology 43 (1990) 543-549)."""
     whole = [row.counts for row in rows if row.family == ALL]
     balanced = any(abs(c.n - 2 * (c.right_right + c.wrong_right)) <= 1 for c in whole)
     return [published_agreement()] if balanced else []

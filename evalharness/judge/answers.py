@@ -1,4 +1,4 @@
-"""Read a verdict from a judge's reply, or the reason why there is none. Reading is strict: nothing is guessed."""
+"""Read a verdict from a judge's reply, or the reason why there is none. If a reply is ambiguous, no verdict is read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Value = TypeVar("Value")
 _LONGEST = 100_000
 """Characters of a reply that are read."""
 _SENTENCE = 300
-"""Longest reason in characters. Servers that enforce the schema stop a judge that would never end."""
+"""Longest reason in characters. A server that enforces the schema stops the reason there, so the reply is complete."""
 
 _REFUSED: dict[Refusal, str] = {
     "context": "too long for the judge's context",
@@ -25,7 +25,7 @@ _REFUSED: dict[Refusal, str] = {
 
 _BRACE = re.compile(r"[{}]")
 _BROKEN = re.compile(r"\{\s*[\"']")
-"""The beginning of an object, used if no object could be read."""
+"""The beginning of a JSON object. If no object can be parsed there, the reply is broken."""
 
 
 def response_format(name: str, properties: dict[str, Any]) -> dict[str, Any]:
@@ -50,7 +50,7 @@ class UnusableReplyError(ValueError):
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse repeated keys: Python would take the last of two verdicts in one object."""
+    """Raise ValueError for a repeated key: of two verdicts in one object, Python's parser would take the last."""
     if len({key for key, _ in pairs}) < len(pairs):
         raise ValueError("a key occurs twice")
     return dict(pairs)
@@ -60,8 +60,7 @@ _DECODER = json.JSONDecoder(parse_constant=no_constant, object_pairs_hook=_each_
 
 
 def strip_reasoning(text: str) -> str:
-    """Return the text after the reasoning. A reply that begins with a brace has no reasoning: its `</think>` is a
-    quotation.
+    """Return the text after the model's reasoning. A reply that begins with a brace has no reasoning, only JSON.
 
     Raises UnusableReplyError if the reasoning has no end.
     """
@@ -75,8 +74,8 @@ def strip_reasoning(text: str) -> str:
 
 
 def _end_of_braces(text: str, at: int) -> int:
-    """Return the position after the brace that closes the one at `at`. Raises UnusableReplyError if that one begins a
-    JSON object or has no end: an object inside a broken one may be a quotation of the judged text, never the answer.
+    """Return the position after the brace that closes the brace at `at`. Raises UnusableReplyError if a JSON object
+    begins at `at`, or if no brace closes it. An object inside a broken one could be a quotation.
     """
     depth = 0
     if not _BROKEN.match(text, at):
@@ -88,7 +87,7 @@ def _end_of_braces(text: str, at: int) -> int:
 
 
 def objects(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects in the text after the reasoning, and skip the text between them.
+    """Yield the JSON objects in `text`, and skip the text between them.
 
     Raises UnusableReplyError if an object is broken.
     """
@@ -105,8 +104,8 @@ def objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def read(answer: Answer, from_text: Callable[[str], Value]) -> Value:
-    """Apply `from_text` to the text after the reasoning. If that fails, raises UnusableReplyError, whose reason may be
-    a refusal or a reply cut off by the token limit."""
+    """Apply `from_text` to the text after the reasoning. Raises UnusableReplyError if the server refused the question,
+    the token limit cut off the reply, or `from_text` raised it."""
     if answer.refusal is not None:
         raise UnusableReplyError(_REFUSED[answer.refusal])
     try:
@@ -118,7 +117,8 @@ def read(answer: Answer, from_text: Callable[[str], Value]) -> Value:
 
 
 def read_object(text: str, key: str) -> dict[str, Any]:
-    """Return the one object that has `key`. Raises UnusableReplyError without one, or if their values differ."""
+    """Return the object that has `key`. Raises UnusableReplyError if there is none, or if the values of several
+    differ."""
     matches = [value for value in objects(text) if key in value]
     if not matches:
         raise UnusableReplyError(_without(text, key))
@@ -143,7 +143,7 @@ def sentence(value: Any) -> str:
 
 
 def read_verdict(answer: Answer) -> Verdict:
-    """Read a verdict. If none can be read, its note says why."""
+    """Read a verdict. If the reply has no readable verdict, the note of the returned Verdict says why."""
     try:
         value = read(answer, lambda text: read_object(text, "verdict"))
     except UnusableReplyError as error:

@@ -1,4 +1,4 @@
-"""Draw turns to judge at random by seed, in equal numbers from each family."""
+"""Sample the turns to judge, equally many from each environment family."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ from evalharness.results.tables import sorted_episodes
 
 
 def draw(turns: Mapping[str, Iterable[TurnKey]], count: int | None, seed: int) -> list[TurnKey]:
-    """Draw `count` turns (None: all) in a fixed random order: the first turn of each family, the second of each, and
-    so on.
+    """Return `count` turns (None: all), in an order that depends only on the seed. Families take turns.
 
-    `turns`: family -> its turns. A larger count begins with the same turns, so more turns can be judged later.
+    `turns` has the turns of each family. A larger count begins with the same turns, so more can be judged later.
     """
 
     def place(key: TurnKey) -> bytes:
@@ -76,13 +75,13 @@ class JudgedRun:
 
     @property
     def digest(self) -> str:
-        """Hash of the run's identity. A run with more samples of each task is still the same run."""
+        """Hash of the run's identity. The number of samples is left out, so that judgements stay valid if it grows."""
         identity = self.manifest.identity.to_json()
         config = {key: value for key, value in identity["config"].items() if key != "samples"}
         return digest({**identity, "config": config})
 
     def draw_turns(self, count: int | None, seed: int) -> list[DrawnTurn]:
-        """Draw turns. Raises UserError if the run has no turns."""
+        """Sample `count` turns; None means all turns. Raises UserError if the run has no turns."""
         by_family: dict[str, list[TurnKey]] = {}
         for key, turn in self.turns.items():
             by_family.setdefault(turn.family, []).append(key)
@@ -92,8 +91,8 @@ class JudgedRun:
             )
         return [self.turns[key] for key in draw(by_family, count, seed)]
 
-    def drawn_balanced(self, count: int, seed: int, judge: Rater) -> list[DrawnTurn]:
-        """Draw half the turns from those that the judge calls right, half from the wrong ones (poster, figure 10)."""
+    def draw_balanced_turns(self, count: int, seed: int, judge: Rater) -> list[DrawnTurn]:
+        """Sample half of the turns from those the judge calls right, half from the wrong ones (poster, figure 10)."""
         every = self.draw_turns(None, seed)
         keys: set[TurnKey] = set()
         for wrong, word in ((False, "right"), (True, "wrong")):
@@ -108,21 +107,21 @@ class JudgedRun:
             keys.update(called[: count // 2])
         return [turn for turn in every if turn.key in keys]
 
-    def strangers(self, verdicts: Mapping[TurnKey, Verdict]) -> list[TurnKey]:
-        """Return the turns that this run does not have, or that it played differently from what was judged."""
+    def find_unknown(self, verdicts: Mapping[TurnKey, Verdict]) -> list[TurnKey]:
+        """Return the judged turns that are not in this run, or whose content differs from what the rater saw."""
         return sorted(
             key
             for key, verdict in verdicts.items()
             if key not in self.turns or verdict.turn_sha256 not in (None, self.turns[key].sha256)
         )
 
-    def require(self, verdicts: Mapping[TurnKey, Verdict], source: str) -> None:
-        """Raise UserError that names the first of the `strangers`, if there are any."""
-        if strangers := self.strangers(verdicts):
-            has = "another" if strangers[0] in self.turns else "no"
-            more = f" (and {len(strangers) - 1} more)" if len(strangers) > 1 else ""
+    def require_known(self, verdicts: Mapping[TurnKey, Verdict], source: str) -> None:
+        """Raise UserError if a judged turn is not in this run, or differs from what the rater saw."""
+        if unknown := self.find_unknown(verdicts):
+            has = "another" if unknown[0] in self.turns else "no"
+            more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
             raise UserError(
-                f"{source}: {self.folder} has {has} {format_key(strangers[0])}{more}; is it of another run?"
+                f"{source}: {self.folder} has {has} {format_key(unknown[0])}{more}; is it of another run?"
             )
 
 

@@ -1,7 +1,6 @@
-"""Judge prompts in FastChat's layout (`judge_prompts.jsonl`). The user brings the file: this project has none.
-
-Four of its lines are used, as FastChat uses them: `single-v1` and `single-math-v1` (with a reference answer) for a
-first answer, and both with `-multi-turn` for a second. The grade is the number in `[[ ]]`.
+"""Judge prompts in FastChat's layout (`judge_prompts.jsonl`). The user supplies this file. Four of its prompts are
+used: `single-v1`, and `single-math-v1` for questions with a reference answer, grade the first answer; the same names
+with `-multi-turn` grade the second. The grade is the number in `[[ ]]`.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class FastChatPrompts:
     templates: Mapping[str, _Template]
     facts: dict[str, Any]
     response_format: None = None
-    """The reply is prose with a grade in brackets."""
+    """No JSON schema is requested: FastChat's judge replies in prose, with the grade in brackets."""
 
     def messages(self, question: TwoTurnQuestion, turn: int, answers: tuple[str, ...]) -> list[Message]:
         """Return the request. `answers` has the answers up to turn `turn` (from 1); the last one is graded."""

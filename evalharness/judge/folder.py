@@ -1,4 +1,4 @@
-"""The manifests of folders of judgements and labels."""
+"""Read the manifests of folders of judgements and labels, and count progress."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from evalharness.records.stored import refuse_later
 @dataclass
 class JudgeProgress(WorkProgress):
     unread: int = 0
-    """Replies that did not have the requested form."""
+    """Number of judge replies without a readable verdict or grade."""
 
     def details(self) -> list[str]:
         return [f"{self.unread} replies not readable"] if self.unread else []
 
 
 def own_place(run: Path, *names: str) -> Path:
-    """Return RUN/labels/RATER. Raises UserError if a part of it is a link: its author would choose where we write."""
+    """Return a folder below `run`. Raises UserError if it is a link: the run's author could choose where we write."""
     path = run
     for name in names:
         path /= name
         if path.is_symlink():
             raise UserError(
-                f"{path} is a link, and what is written there would go elsewhere; remove it: rm {path}"
+                f"{path} is a link, so files would be written to another folder; remove it: rm {path}"
             )
     return path
 
 
 def read_kind(folder: Path, kind: str, make: str) -> dict[str, Any]:
-    """Read the manifest of a folder of that kind. Raises UserError that names the command that makes one."""
+    """Read the manifest of a folder of `kind`. Raises UserError that names the command `make` if there is none."""
     path = folder / MANIFEST
     try:
         manifest = read_json(path)
@@ -56,8 +56,7 @@ def read_kind(folder: Path, kind: str, make: str) -> dict[str, Any]:
 
 
 def draws_of(manifest: Mapping[str, Any]) -> tuple[tuple[int | None, int], ...]:
-    """Return (number of turns drawn, seed) of each session in the manifest; the number is None if all turns were
-    drawn."""
+    """Return (number of turns, seed) of each sample of turns in the manifest. The number None means all turns."""
     draws: dict[tuple[int | None, int], None] = {}
     starts = manifest.get("sessions")
     for start in starts if isinstance(starts, list) else []:

@@ -1,4 +1,4 @@
-"""The request to grade an answer, and the reading of the judge's reply."""
+"""Build the request to grade an answer, and read the grade from the judge's reply."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ GRADE_FORMAT = response_format(
     "grade", {"reason": REASON, "rating": {"type": "integer", "minimum": LOWEST, "maximum": HIGHEST}}
 )
 _LONGEST = 12_000
-"""Characters of one answer that the judge sees; 1,024 tokens are about 4,000."""
+"""Largest number of characters of one answer in the request; 1,024 tokens have about 4,000 characters."""
 
 
 class GradePromptFile(StrictFile):
     instruction: str
     reference: str
-    """Included if there is a reference answer."""
+    """Part of the prompt that is included if the question has a reference answer."""
     format: str
 
 
 @dataclass(frozen=True)
 class Grade:
     rating: float | None
-    """The grade; None if it could not be read. Such answers are counted, and no grade is guessed."""
+    """The grade; None if it could not be read. Answers without a grade are counted apart and do not enter the mean."""
     note: str
-    """The judge's sentence, or the reason why no grade could be read."""
+    """The judge's explanation, or the reason why no grade could be read."""
 
 
 def stored_grade(line: Mapping[str, Any]) -> Grade:
@@ -51,7 +51,7 @@ class GradePrompt:
     response_format: Mapping[str, Any] | None = field(default_factory=lambda: GRADE_FORMAT)
 
     def read(self, answer: Answer) -> Grade:
-        """Read a whole number from 1 to 10 in the only object that has a rating."""
+        """Read the grade, a whole number from 1 to 10, from the JSON object that has the key `rating`."""
         try:
             value = read(answer, lambda text: read_object(text, "rating"))
         except UnusableReplyError as error:

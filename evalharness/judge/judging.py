@@ -1,4 +1,4 @@
-"""`evalharness judge`: a model's verdicts on drawn turns of a run, in a folder inside the run's folder."""
+"""`evalharness judge`: ask a model for verdicts on sampled turns of a run, and store them in the run's folder."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from evalharness.records.store import EpisodeKey, write_atomically
 from evalharness.results.viewer.records import TurnJudgement
 
 FOLDER = "judgements"
-"""Folder inside the run's folder."""
+"""Name of the folder, inside the run's folder, that has a folder for each judge."""
 JUDGEMENTS = "judgements.jsonl"
 KIND = "judgements"
 MAKE = "evalharness judge RUN --judge MODEL"
 
 
 class JudgementFolder(AnswerFolder):
-    """The store of a folder of judgements. After `resume`, `done` has the judged turns."""
+    """A folder of judgements. After `resume`, `done` has the turns that were judged earlier."""
 
     lines = (JUDGEMENTS, ERRORS)
 
@@ -67,7 +67,7 @@ class JudgementFolder(AnswerFolder):
 
 
 Judgement = tuple[TurnKey, Verdict, str, dict[str, Any]]
-"""(turn, verdict, family, whole line)"""
+"""(turn, verdict, environment family, whole JSON line)"""
 
 
 def judgement_lines(folder: Path) -> Iterator[Judgement]:
@@ -95,7 +95,7 @@ def read_judge(folder: Path) -> Rater:
 
 
 def judges_of(run: Path) -> list[Rater]:
-    """Return every judge's folder inside a run's folder, by name, without judgements of another run."""
+    """Return every judge of a run, in the order of folder names. Folders with judgements of another run are ignored."""
     folders = [path.parent for path in sorted((run / FOLDER).glob(f"*/{MANIFEST}"))]
     judged = load_turns(run) if folders else None
     raters = [
@@ -103,13 +103,13 @@ def judges_of(run: Path) -> list[Rater]:
         for folder in folders
         if judged is not None
         and (judge := read_judge(folder)).run_digest == judged.digest
-        and not judged.strangers(judge.verdicts)
+        and not judged.find_unknown(judge.verdicts)
     ]
     return add_folder_names([judge for judge, _ in raters], [name for _, name in raters])
 
 
 def judgements_of(run: Path) -> dict[EpisodeKey, dict[int, list[TurnJudgement]]]:
-    """Return the verdicts of all judges of a run, for the report's page."""
+    """Return the verdicts of all judges of a run, by episode and turn, for the HTML report."""
     judgements: dict[EpisodeKey, dict[int, list[TurnJudgement]]] = {}
     for judge in judges_of(run):
         for (task_id, sample, turn), verdict in judge.verdicts.items():
@@ -129,15 +129,15 @@ class Judging:
     output: Path | None = None
     prompts: Path | None = None
     plain: bool = False
-    """Whether to ask the server without structured output."""
+    """Whether to request a reply without a JSON schema, for servers without structured output."""
     tries: int = TRIES
-    """Largest number of tries of a question, if infrastructure fails."""
+    """Largest number of tries of one question if the server fails."""
 
 
 def judge_run(what: Judging, *, watch: Watch = nullcontext) -> AskingResult:
-    """Judge the drawn turns, or continue. More turns may be added to the same folder.
+    """Judge the sampled turns that are not judged yet.
 
-    Raises UserError for errors that the user can fix; infrastructure failures are recorded and named in the result.
+    Raises UserError for errors that the user can fix. Server failures are recorded, and the result names them.
     """
     refuse_scripted(what.judge, "--judge")
     run = load_turns(what.run)
@@ -163,7 +163,7 @@ def judge_run(what: Judging, *, watch: Watch = nullcontext) -> AskingResult:
         )
         with JudgementFolder(folder) as store:
             store.resume(manifest)
-            run.require(store.done, str(folder))
+            run.require_known(store.done, str(folder))
             left = [turn for turn in drawn if turn.key not in store.done]
             progress.total = len(left) + len(store.done)
             progress.finished = len(store.done)
@@ -174,7 +174,7 @@ def judge_run(what: Judging, *, watch: Watch = nullcontext) -> AskingResult:
 
 
 def _folder(what: Judging, identity: Mapping[str, Any]) -> Path:
-    """Return the folder for these options: the same options give the same folder."""
+    """Return the default folder; the same options give the same folder, so that the command can continue."""
     name = folder_name(what.judge.display_name, "judge")
     return own_place(what.run, FOLDER, f"{name}-{digest(identity)[:8]}")
 
@@ -204,7 +204,7 @@ async def _ask(
 
 
 def _write(folder: Path, run: JudgedRun, drawn: Sequence[DrawnTurn]) -> dict[str, Any]:
-    """Rewrite `judgements.parquet` and `summary.json` from the lines."""
+    """Write `judgements.parquet` and `summary.json` from all lines of `judgements.jsonl`."""
     lines = list(judgement_lines(folder))
     judged = {key for key, _, _, _ in lines}
     verdicts = [verdict for _, verdict, _, _ in lines]
@@ -228,7 +228,7 @@ def _write(folder: Path, run: JudgedRun, drawn: Sequence[DrawnTurn]) -> dict[str
 
 
 def _write_table(target: Path, lines: Sequence[Mapping[str, Any]]) -> None:
-    """Write the table sorted by task, sample and turn, as a whole or not at all."""
+    """Write the table atomically, sorted by task, sample and turn."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -250,5 +250,5 @@ def _write_table(target: Path, lines: Sequence[Mapping[str, Any]]) -> None:
             pq.write_table(pa.Table.from_pylist(rows, schema=schema), temporary)
     except (OSError, pa.ArrowException) as error:
         raise InfrastructureError(
-            f"cannot write {target}: {error}; the judgements themselves are safe"
+            f"cannot write {target}: {error}; the judgements are safe in judgements.jsonl"
         ) from error

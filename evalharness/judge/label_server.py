@@ -1,5 +1,5 @@
-"""Serve the page of `evalharness judge label` and store each decision. The judges' verdicts are shown after the
-decision."""
+"""Serve the page of `evalharness judge label` and store each decision. Judges' verdicts on a turn are shown after the
+person's."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read_asset(name: str) -> str:
 
 
 def label_page(run: str, rater: str) -> str:
-    """Return the whole document; its data comes from the same server."""
+    """Return the HTML page. Its script loads the turns from the same server."""
     script = (
         f"(() => {{\n'use strict';\n{asset('viewer/assets/1-text.js')}\n{read_asset('label.js')}\n}})();\n"
     )
@@ -45,7 +45,7 @@ def label_page(run: str, rater: str) -> str:
 
 
 def turn_data(drawn: DrawnTurn) -> dict[str, Any]:
-    """Return what the page shows of a turn: the same texts as a judge gets, but uncut."""
+    """Return what the page shows of a turn: the same texts as in a judge's prompt, but not shortened."""
     episode = drawn.episode
     before, turns = drawn.since(EARLIER_TURNS)
     return {
@@ -70,8 +70,7 @@ def turn_data(drawn: DrawnTurn) -> dict[str, Any]:
 
 
 async def _guard(request: web.Request, handler: Handler, token: str) -> web.StreamResponse:
-    """Answer only requests to the printed address with its token. Pages of other origins and other accounts of this
-    machine get nothing."""
+    """Answer only requests with the printed token, to keep out other web pages and other users of this machine."""
     if request.path == "/favicon.ico":
         return web.Response(status=204)
     if not is_one_of(request.path.split("/")[1], [token]):
@@ -91,8 +90,7 @@ async def _guard(request: web.Request, handler: Handler, token: str) -> web.Stre
 def application(
     store: LabelFolder, drawn: Sequence[DrawnTurn], judges: Sequence[Rater], token: str
 ) -> web.Application:
-    """Return the web application, with all paths below /TOKEN/. `store` must be open; `judges` must have judged the
-    same run."""
+    """Return the web application, with all paths below /TOKEN/. `store` must be open, `judges` of the same run."""
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -119,7 +117,7 @@ def application(
         return web.json_response(turn_data(requested_turn(request)), headers={"Cache-Control": "no-store"})
 
     async def keep(request: web.Request) -> web.Response:
-        # A foreign page can send a form or plain text without permission, but not JSON.
+        # Browsers let a page of another origin post a form or plain text without asking this server, but not JSON.
         if request.content_type != "application/json":
             raise web.HTTPUnsupportedMediaType(text="labels are JSON")
         try:

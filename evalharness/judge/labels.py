@@ -1,7 +1,6 @@
-"""A person's labels of a run: `RUN/labels/RATER/labels.jsonl`, one line for each decision, synced before the page
-continues.
+"""Store a person's labels of a run in `RUN/labels/RATER/labels.jsonl`, one line for each decision.
 
-A CSV file for a spreadsheet or another tool is exported with the texts of the turns, and imported with the decisions.
+Labels can also be made in a spreadsheet: export the turns as CSV, fill in the column `label`, and import the file.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from evalharness.records.lines import read_lines
 from evalharness.records.store import RecordFolder
 
 FOLDER = "labels"
-"""Folder inside the run's folder."""
+"""Name of the folder, inside the run's folder, that has a folder for each person."""
 LABELS = "labels.jsonl"
 KIND = "labels"
 MAKE = "evalharness judge label RUN --rater NAME"
@@ -39,8 +38,7 @@ def label_folder(run: Path, rater: str) -> Path:
 
 
 class LabelFolder(RecordFolder):
-    """The store of a person's labels, whose decisions are in `labels`. A later line of the same turn replaces the
-    earlier one; a line without a verdict removes it."""
+    """A folder with one person's labels. The last line of a turn counts; without a verdict, it removes the label."""
 
     lines = (LABELS,)
 
@@ -51,20 +49,20 @@ class LabelFolder(RecordFolder):
         self.labels: dict[TurnKey, Verdict] = {}
 
     def open(self, drawn: Mapping[str, int | bool | None]) -> None:
-        """Continue or begin. `drawn` says how the turns were drawn. Raises UserError if the folder has labels of
-        another run."""
+        """Open the folder, or create it. The manifest records `drawn`, which says how the turns were sampled. Raises
+        UserError if the folder has labels of another run."""
         identity = {"kind": KIND, "run_digest": self.run.digest, "rater": self.rater}
         manifest = make_manifest(identity, self.rater, drawn=dict(drawn))
         self.resume(manifest)
-        self.run.require(self.labels, str(self.folder))
+        self.run.require_known(self.labels, str(self.folder))
         self.begin(manifest)
 
     def load(self) -> None:
         self.labels = _read(self.folder)
 
     def add(self, key: TurnKey, verdict: Verdict) -> None:
-        """Store a label. Raises UserError for a turn that the run does not have, StoreError if the disk refuses."""
-        self.run.require({key: verdict}, "label")
+        """Store a label. Raises UserError if the run has no such turn, StoreError if the file cannot be written."""
+        self.run.require_known({key: verdict}, "label")
         verdict = replace(verdict, turn_sha256=self.run.turns[key].sha256)
         task_id, sample, turn = key
         self.append_line(
@@ -100,14 +98,14 @@ def read_labels(folder: Path) -> Rater:
 
 
 _DECIDED = ("task_id", "sample", "turn", "label", "kind", "note")
-"""Columns that are imported; the other columns are for people."""
+"""Columns that are imported. The other columns only show a person what to label."""
 _SHA256 = "turn_sha256"
-"""Column that identifies the labelled turn; without it the turn's name is enough."""
+"""Optional column with the hash of the labelled turn, to detect labels of another run."""
 _CONTEXT = ("goal", "before", "thought", "action", "observation")
 _LARGEST = 100 << 20
-"""Bytes of a table."""
+"""Largest size of a CSV file in bytes."""
 _LONGEST_CELL = 30_000
-"""Characters of a cell; spreadsheets allow 32,767."""
+"""Largest number of characters in a cell; spreadsheets allow 32,767."""
 
 
 def guard_cell(text: str) -> str:
@@ -121,7 +119,7 @@ def unguard_cell(cell: str) -> str:
 
 
 def labels_csv(turns: Iterable[DrawnTurn], labels: Mapping[TurnKey, Verdict]) -> str:
-    """Return all drawn turns as CSV, with or without a decision, in the order of the draw."""
+    """Return all sampled turns as CSV in the given order, labelled or not."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow([*_DECIDED, *_CONTEXT, _SHA256])
@@ -138,7 +136,7 @@ def labels_csv(turns: Iterable[DrawnTurn], labels: Mapping[TurnKey, Verdict]) ->
 
 
 def read_labels_csv(path: Path) -> dict[TurnKey, Verdict]:
-    """Return the decided turns of a CSV file. Raises UserError naming the wrong line."""
+    """Read the labelled turns of a CSV file. Raises UserError that names the wrong line."""
     try:
         text = read_text(path, "utf-8-sig", _LARGEST)
     except (OSError, UnicodeDecodeError) as error:
@@ -157,7 +155,7 @@ def read_labels_csv(path: Path) -> dict[TurnKey, Verdict]:
             if label not in ("right", "wrong"):
                 raise ValueError(f"the label {label[:40]!r} is neither right nor wrong")
             if key in labels:
-                raise ValueError("this turn is there twice")
+                raise ValueError("this turn occurs twice")
             kind = unguard_cell(row.get("kind") or "").strip().casefold() or None
             verdict = check_verdict(label == "wrong", kind, unguard_cell(row.get("note") or ""))
             labels[key] = replace(verdict, turn_sha256=row.get(_SHA256) or None)

@@ -49,7 +49,7 @@ AnyPrompt = GradePrompt | FastChatPrompts
 
 
 class MtbenchFolder(AnswerFolder):
-    """The store of a folder. After `resume`, it has the stored answers and grades."""
+    """A folder of answers and grades. After `resume`, `answers` and `grades` have those stored earlier."""
 
     lines = (ANSWERS, GRADES, ERRORS)
 
@@ -80,7 +80,8 @@ class MtbenchFolder(AnswerFolder):
             self.tokens[f"{name} {part}"] += line[part] or 0
 
     def add_answer(self, key: GradeKey, answer: Answer) -> None:
-        """Store an answer. A refused answer, or one that ended inside its reasoning, is stored and graded as empty."""
+        """Store an answer. If the server refused the question, or the reply ended inside the reasoning, store an empty
+        answer; the judge grades it like any other."""
         try:
             text = "" if answer.refusal else strip_reasoning(answer.reply)
         except UnusableReplyError:
@@ -109,14 +110,14 @@ class Mtbench:
     model: PolicyConfig
     judge: PolicyConfig
     temperature: float | None = None
-    """Temperature of the answers; None: by category, as in MT-bench."""
+    """Temperature of the answers; None means a temperature for each category, as in MT-bench."""
     output: Path | None = None
     prompts: Path | None = None
     judge_prompts: Path | None = None
-    """FastChat's file, which replaces our prompt."""
+    """FastChat's file of judge prompts; None means the prompt in `prompts/judge`."""
     plain: bool = False
     tries: int = TRIES
-    """Largest number of tries of a question, if infrastructure fails."""
+    """Largest number of tries of one question if a server fails."""
 
 
 @dataclass(frozen=True)
@@ -125,9 +126,10 @@ class Graded(AskingResult):
 
 
 def run_mtbench(what: Mtbench, *, watch: Watch = nullcontext) -> Graded:
-    """Answer and grade every question, or continue. The model's server is ended before the judge's is started.
+    """Let the model answer every question and the judge grade every answer; stored ones are kept. The model's server is
+    stopped before the judge's is started, so that both fit on one GPU.
 
-    Raises UserError for errors that the user can fix; infrastructure failures are recorded and named in the result.
+    Raises UserError for errors that the user can fix. Server failures are recorded, and the result names them.
     """
     refuse_scripted(what.model, "--model")
     refuse_scripted(what.judge, "--judge")
@@ -157,11 +159,11 @@ def run_mtbench(what: Mtbench, *, watch: Watch = nullcontext) -> Graded:
 
 
 def _prompt(what: Mtbench) -> AnyPrompt:
-    """Return our prompt, or FastChat's. Raises UserError."""
+    """Load the prompt that the options select: FastChat's file, or the one in `prompts/judge`. Raises UserError."""
     if what.judge_prompts is None:
         return load_grade_prompt(what.prompts)
     if what.prompts is not None:
-        raise UserError("--prompts and --judge-prompts are two ways to grade; give one")
+        raise UserError("give --prompts or --judge-prompts, not both")
     prompts = load_fastchat_prompts(what.judge_prompts)
     prompts.require_references(what.questions.questions)
     return prompts
@@ -218,7 +220,7 @@ async def _answer(
     progress: JudgeProgress,
     question: TwoTurnQuestion,
 ) -> None:
-    """Ask for the missing answers of both turns."""
+    """Ask the model for the answers to a question's two turns that are not stored yet."""
     form = RequestForm(temperature=question.temperature if what.temperature is None else what.temperature)
     for turn in (1, 2):
         if (question.id, turn) not in store.answers:
@@ -230,7 +232,7 @@ async def _answer(
 
 
 def conversation(question: TwoTurnQuestion, turn: int, answers: Mapping[GradeKey, str]) -> list[Message]:
-    """Return the messages to the model: the first question, or both with its own answer between them."""
+    """Return the messages to the model. For turn 2 they contain the model's own answer to turn 1."""
     first: Message = {"role": "user", "content": question.turns[0]}
     if turn == 1:
         return [first]

@@ -22,25 +22,25 @@ class Score:
     left_out: int
     mean: float | None
     interval: Interval | None
-    """Interval over questions, because the two grades of a question are not independent; None with fewer than three
+    """Bootstrap interval over questions, because a question's two grades are not independent; None below 3
     questions."""
 
 
 def _score(name: str, questions: Sequence[Sequence[float | None]]) -> Score:
-    """`questions`: the grades of each question."""
+    """Average the grades. `questions` has a list of grades for each question."""
     grades = [[grade for grade in each if grade is not None] for each in questions]
     means = [fmean(each) for each in grades if each]
     graded = sum(map(len, grades))
-    interval = bootstrap_mean(means) if len(means) > 2 else None  # two values bound no 95 % interval
-    if interval is not None:  # with two questions the wide percentiles may leave the scale
+    interval = bootstrap_mean(means) if len(means) > 2 else None  # two values are too few to bootstrap
+    if interval is not None:  # keep the ends on the scale of 1 to 10
         interval = max(1.0, interval[0]), min(10.0, interval[1])
-    # Average over questions, not grades: a question with one readable grade counts as much as any.
+    # Average over questions, not grades: a question with one readable grade has the same weight as others.
     mean = fmean(means) if means else None
     return Score(name, graded, sum(map(len, questions)) - graded, mean, interval)
 
 
 def scores(questions: Sequence[TwoTurnQuestion], grades: Mapping[GradeKey, float | None]) -> list[Score]:
-    """Return the scores of all, each turn, each category in file order. Ungraded answers are not counted."""
+    """Return the scores: overall, by turn, and by category in file order. Answers without a grade are omitted."""
 
     def of(chosen: Sequence[TwoTurnQuestion], turns: Sequence[int]) -> list[list[float | None]]:
         return [

@@ -1,4 +1,4 @@
-"""Two-turn questions in the layout of MT-bench's files (FastChat): JSON lines of question_id, category, turns."""
+"""Read two-turn questions in the format of MT-bench (FastChat): JSON lines of question_id, category, turns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evalharness.base.errors import UserError, system_errors
 from evalharness.base.reading import parse_json, read_bytes
 
 _LARGEST = 50 << 20
-"""Bytes of a file of questions, answers or prompts."""
+"""Largest size in bytes of a file of questions, reference answers or prompts."""
 TURNS = 2
 TEMPERATURES = {
     **{"writing": 0.7, "roleplay": 0.7, "extraction": 0.0, "math": 0.0},
@@ -39,11 +39,11 @@ class QuestionSet:
     name: str
     questions: tuple[TwoTurnQuestion, ...]
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """Name and SHA-256 of the files that were read."""
+    """Name and SHA-256 of the files that were read, for the manifest."""
 
 
 def objects_of(raw: bytes, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (number, object) of each non-empty line. Raises UserError."""
+    """Yield (line number, JSON object) of each non-empty line. Raises UserError."""
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -74,8 +74,8 @@ def _two_texts(value: object) -> tuple[str, str] | None:
 
 
 def read_questions(path: Path | None, references: Path | None = None) -> QuestionSet:
-    """Read our questions, or those of `path`. `references`: a file of reference answers (FastChat's
-    `reference_answer/*.jsonl`).
+    """Read the questions of `path`; None means the built-in ones. `references` is a file of reference answers
+    (FastChat's `reference_answer/*.jsonl`).
 
     Raises UserError naming the file and the wrong line.
     """
@@ -87,7 +87,7 @@ def read_questions(path: Path | None, references: Path | None = None) -> Questio
     for number, value in objects_of(raw, name):
         question = _question(value, f"{name}, line {number}")
         if question.id in questions_by_id:
-            raise UserError(f"{name}, line {number}: question {question.id} is there twice")
+            raise UserError(f"{name}, line {number}: question {question.id} occurs twice")
         questions_by_id[question.id] = question
     if not questions_by_id:
         raise UserError(f"{name} holds no questions")
@@ -97,7 +97,7 @@ def read_questions(path: Path | None, references: Path | None = None) -> Questio
         facts["references_sha256"] = hashlib.sha256(raw).hexdigest()
         for number, value in objects_of(raw, references.name):
             key = str(value.get("question_id"))
-            if key in questions_by_id:  # the references may be for a larger set
+            if key in questions_by_id:  # the file may have references for other questions, too
                 answers = _reference(value, f"{references.name}, line {number}")
                 questions_by_id[key] = replace(questions_by_id[key], references=answers)
     return QuestionSet(name, tuple(questions_by_id.values()), facts)

@@ -1,4 +1,4 @@
-"""Raters: a judge's folder, a person's folder, a CSV file of labels, the simulator, and a data set's marks."""
+"""Read raters: a judge's folder, a person's folder, a CSV file of labels, the simulator, and a data set's marks."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from evalharness.records.store import MANIFEST
 
 SIMULATOR = "simulator"
 MARKS = "marks"
-"""The rater of a data set: the errors that its Dungeon Master or the program that made it marked."""
+"""Rater of a data set: the errors marked by the model that simulated the environment, or by the generating program."""
 
 
 def simulator_of(run: JudgedRun) -> Rater:
-    """Return the rule's verdict on every turn of the run. Raises UserError for a data set without simulator."""
+    """Judge every turn of the run by the rules in `truth`. Raises UserError for data that no simulator produced."""
     if is_data(run) and not run.manifest.identity.model.get("simulated"):
         raise UserError(
             f"{run.folder}: no simulator answered these turns (a model did); compare with: {MARKS}"
@@ -38,12 +38,13 @@ def simulator_of(run: JudgedRun) -> Rater:
 
 
 def is_data(run: JudgedRun) -> bool:
-    """Return whether the run is a data set."""
+    """Return whether the folder was made from a training data set, not by playing."""
     return run.manifest.identity.model.get("kind") == TRAINING_DATA
 
 
 def marks_of(run: JudgedRun) -> Rater:
-    """Return the data set's marks as verdicts on every turn. Raises UserError for a run that was played."""
+    """Return the data set's error marks as verdicts: a turn without a mark is right. Raises UserError for a played
+    run."""
     if not is_data(run):
         raise UserError(f"{run.folder} was played: only training data has {MARKS}")
     return Rater(
@@ -77,7 +78,7 @@ def read_raters(names: Sequence[str], run_folder: Path | None) -> list[Rater]:
         if run is not None:
             if rater.run_digest not in (None, run.digest):
                 raise UserError(f"{name} is of another run than {run.folder}")
-            run.require(rater.verdicts, name)
+            run.require_known(rater.verdicts, name)
             rater = replace(
                 rater, families=_families(run), run_digest=run.digest, missing=_missing(rater, run)
             )
@@ -87,15 +88,14 @@ def read_raters(names: Sequence[str], run_folder: Path | None) -> list[Rater]:
 
 
 def _require_one_run(raters: Sequence[Rater]) -> None:
-    """Raise UserError if two raters saw different turns under the same name, which can happen without the run's
-    folder."""
+    """Raise UserError if two raters saw different contents of one turn, which is possible if no run was given."""
     first: dict[TurnKey, str] = {}
     for rater in raters:
         for key, verdict in rater.verdicts.items():
             shown = verdict.turn_sha256
             if shown is not None and first.setdefault(key, shown) != shown:
                 raise UserError(
-                    f"{rater.name} judged another run than the others: {format_key(key)} is not theirs"
+                    f"{rater.name} judged another run than the other raters: {format_key(key)} differs"
                 )
 
 
@@ -105,7 +105,7 @@ def _missing(rater: Rater, run: JudgedRun) -> int:
 
 
 _OF_RUN = {SIMULATOR: simulator_of, MARKS: marks_of}
-"""Raters that need only the run."""
+"""Raters that are computed from the run, without a file of verdicts."""
 
 
 def _of_run(name: str, run: JudgedRun | None) -> Rater:
@@ -115,7 +115,7 @@ def _of_run(name: str, run: JudgedRun | None) -> Rater:
 
 
 def _run_around(path: Path) -> Path | None:
-    """Return `RUN` of `RUN/judgements/NAME` and `RUN/labels/NAME`."""
+    """Return RUN if `path` is RUN/judgements/NAME or RUN/labels/NAME."""
     run = real_path(path).parent.parent
     return run if path.is_dir() and (run / MANIFEST).exists() else None
 
@@ -136,8 +136,8 @@ def _read(path: Path) -> Rater:
 
 
 def agreements_in(run_folder: Path) -> list[dict[str, Any]]:
-    """Return flat rows: every person's labels of a run against every judge's verdicts; for a data set first its marks
-    against both.
+    """Compare every person with every judge of a run, and return flat rows. For a data set, rows that compare its marks
+    with each person and judge come first.
 
     Raises UserError if a folder is not readable.
     """

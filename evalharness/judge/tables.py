@@ -62,7 +62,7 @@ def _figures_table(rows: Sequence[Agreement], titles: Mapping[str, str]) -> Rend
 
 
 def agreement_table(rows: Sequence[Agreement], titles: Mapping[str, str]) -> RenderableType:
-    """Show the first rater against each other rater, and the published table if the turns were drawn in its way."""
+    """Show the first rater against each other rater. The published table follows if it is comparable."""
     parts: list[RenderableType] = []
     for first, second in dict.fromkeys((row.first, row.second) for row in rows):
         mine = [row for row in rows if (row.first, row.second) == (first, second)]

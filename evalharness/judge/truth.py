@@ -16,15 +16,15 @@ RULES = {
 def truth(episode: Episode) -> list[Verdict]:
     """Return a verdict for each turn of `episode`, in order.
 
-    The last observation and the progress represent the state, because the record has no more of it. Going to a new
-    place and back is exploration, not an error: `undone` requires that the turn showed nothing new.
+    Two states are equal if observation and progress are equal, because the record has no more of the state. Going to a
+    new place and back is exploration, not an error: a turn is `undone` only if it led to a state seen before.
     """
     seen = [episode.first_observation, *(turn.observation for turn in episode.turns)]
     progress = [0.0, *(turn.progress for turn in episode.turns)]
     state = list(zip(seen, progress, strict=True))
     verdicts = []
     for i, turn in enumerate(episode.turns):
-        # Some environments report the effect; for the others the observations are compared.
+        # Some environments report whether an action had an effect; if not, compare the states.
         unchanged = state[i + 1] == state[i] if turn.no_effect is None else turn.no_effect
         if turn.action is None:
             why = "no_action"
@@ -41,7 +41,7 @@ def truth(episode: Episode) -> list[Verdict]:
 
 
 def _undone(episode: Episode, state: list[tuple[str, float]], i: int) -> bool:
-    """Return whether the next turn that the environment carried out led back to the state before turn `i` (from 0)."""
+    """Return whether the next valid action led back to the state before turn `i` (from 0)."""
     if state[i + 1] not in state[:i]:
         return False
     following = (j for j in range(i + 1, len(episode.turns)) if episode.turns[j].valid)

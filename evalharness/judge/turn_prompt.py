@@ -1,6 +1,6 @@
-"""The request to judge a turn: `prompts/judge/turn.yaml` as messages.
+"""Build the request to judge a turn from `prompts/judge/turn.yaml`.
 
-Texts of the episode are quoted so that they cannot end their own quotation.
+Texts of the episode are quoted and escaped, so that the judge cannot take them for instructions.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from evalharness.protocol.prompt import Message, read_prompt_file
 from evalharness.records.episode import Turn
 
 EARLIER_TURNS = 8
-"""Largest number of turns shown before the judged one."""
+"""Largest number of earlier turns that the judge sees before the judged turn."""
 _LONGEST = 1500
-"""Characters of one text. A room of ScienceWorld has about 1,200."""
+"""Longest quoted text in characters. The description of a ScienceWorld room has about 1,200."""
 _LONGEST_EARLIER = 600
 
 
 class StrictFile(BaseModel):
-    """A prompt file of `prompts/judge/`."""
+    """A prompt file of `prompts/judge/`; unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     version: int
-    """Number of the text's version, for people; the hash is for machines."""
+    """Version number of the text, for readers; a comparison of runs uses the file's hash."""
     system: str
 
 
@@ -46,10 +46,10 @@ _File = TypeVar("_File", bound=StrictFile)
 
 
 def read_prompt(kind: type[_File], name: str, folder: Path | None) -> tuple[_File, dict[str, Any]]:
-    """Read `name` of `folder` if the folder has it, else ours; also return the facts for a manifest: name, version,
-    hash.
+    """Read the prompt file `name` from `folder`, or from `prompts/judge` if the folder does not have it. Also return
+    the name, version and hash for the manifest.
 
-    Raises UserError naming the file and the error in it.
+    Raises UserError that names the file and the error.
     """
     _, file, sha256 = read_prompt_file(prompts_folder() / "judge" / name, kind, folder)
     return file, {"name": name, "version": file.version, "sha256": sha256}
@@ -62,8 +62,7 @@ class TurnPrompt:
     """Name, version and SHA-256 of the file."""
 
     def messages(self, drawn: DrawnTurn) -> list[Message]:
-        """Return the request. Texts that are the same for all turns come first, for the server's prefix cache; the
-        quoted turn follows."""
+        """Return the request. Texts that are equal for all turns come first, for the server's prefix cache."""
         kinds = "\n".join(f"- {name}: {self.file.kinds[name]}" for name in KINDS)
         fixed = [self.file.instruction.strip(), kinds, self.file.format.strip()]
         return [
@@ -73,7 +72,7 @@ class TurnPrompt:
 
 
 def quoted_turn(drawn: DrawnTurn) -> list[str]:
-    """Return the goal, the earlier turns, and the turn with its observation: one line each, every text quoted."""
+    """Return the lines of the request: the goal, the earlier turns, and the turn to judge, with every text quoted."""
     before, (*earlier, judged) = drawn.since(EARLIER_TURNS)
     lines = [f"goal: {quote(clip(drawn.episode.goal, _LONGEST))}"]
     if left_out := drawn.number - 1 - len(earlier):
@@ -104,8 +103,8 @@ def load_turn_prompt(folder: Path | None = None) -> TurnPrompt:
 
 
 _MARKUP = re.compile(r"<|\[(?=/?[A-Za-z]*[A-Z_]{2,}\])")
-"""The beginning of a control token of a chat template: `<|im_end|>`, `</s>`, `[INST]`, `[gMASK]`. Servers convert such
-text to the token itself, which no quotation mark could contain."""
+"""The beginning of a chat template's control token: `<|im_end|>`, `</s>`, `[INST]`, `[gMASK]`. It is escaped, because a
+server turns such text into the control token even inside quotation marks."""
 
 
 def _escape(character: str) -> str:
@@ -122,7 +121,7 @@ def quote(text: str) -> str:
 
 
 def clip(text: str, longest: int) -> str:
-    """Cut `text` to `longest` characters: its beginning, its end, and the number of characters left out between."""
+    """Shorten `text` to its first and last `longest / 2` characters, with a note of how many were left out."""
     if len(text) <= longest:
         return text
     half = longest // 2

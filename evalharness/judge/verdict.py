@@ -1,4 +1,4 @@
-"""A rater's verdict on a turn; the rater is a model, a person, or the simulator's rule."""
+"""Verdicts on turns. A rater is a model, a person, or a rule that reads the simulator's observations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TurnKey = tuple[str, int, int]
 
 KINDS = ("format", "parameter", "place", "logic", "plan")
 """Kinds of error, explained in `prompts/judge/turn.yaml` and docs/judges.md. `parameter`, `place` and `logic` are
-AgentRefine's, which has no kind for a reply without an action, nor for a possible action without a purpose."""
+AgentRefine's. We add `format` for a reply without an action, and `plan` for a valid action without a purpose."""
 LONGEST_NOTE = 2000
 
 
@@ -20,12 +20,11 @@ class Verdict:
     """A rater's verdict on one turn."""
 
     wrong: bool | None
-    """Whether the turn is wrong; None if no verdict could be read. None is counted and never treated as right or
-    wrong."""
+    """Whether the turn is wrong; None if no verdict could be read. Turns with None are counted separately."""
     kind: str | None = None
-    """One of `KINDS` if the turn is wrong and the rater named it; for the simulator, the part of the rule."""
+    """The kind of error if the rater named one of `KINDS`. For the simulator, the name of its rule."""
     note: str = ""
-    """The judge's sentence, the person's note, or the reason why no verdict could be read."""
+    """The judge's explanation, the person's note, or the reason why no verdict could be read."""
     turn_sha256: str | None = field(default=None, compare=False)
     """Hash of the judged turn (`DrawnTurn.sha256`); None if the rater's file has none."""
 
@@ -61,17 +60,17 @@ class Rater:
     name: str
     verdicts: Mapping[TurnKey, Verdict]
     families: Mapping[TurnKey, str] = field(default_factory=dict)
-    """Families of the turns; empty if the rater's file has none."""
+    """Environment family of each turn; empty if the rater's file does not have families."""
     run_digest: str | None = None
     """Hash of the judged run; None if the rater's file has none."""
     draws: tuple[tuple[int | None, int], ...] = ()
-    """(turns, seed) of each draw of turns that the rater was given."""
+    """(number of turns, seed) of each random sample of turns that the rater was asked to judge."""
     missing: int = 0
-    """Drawn turns without a line in the folder: judging was ended early, or the file was cut."""
+    """Number of turns that the rater was asked to judge but that have no verdict, because judging was stopped early."""
 
 
 def add_folder_names(raters: Sequence[Rater], folders: Sequence[str]) -> list[Rater]:
-    """Add the folder's name to raters of equal names: one model may judge with two prompts."""
+    """Add the folder's name to raters with the same name: one model may judge with two prompts."""
     names = [rater.name for rater in raters]
     return [
         replace(rater, name=f"{rater.name} ({folder})") if names.count(rater.name) > 1 else rater
@@ -80,7 +79,7 @@ def add_folder_names(raters: Sequence[Rater], folders: Sequence[str]) -> list[Ra
 
 
 def replace_surrogates(text: str) -> str:
-    """Replace unpaired surrogates, which JSON can contain but no file can, by question marks."""
+    """Replace unpaired surrogates by question marks: JSON can contain them, but UTF-8 files cannot."""
     return text.encode("utf-8", "replace").decode()
 
 

@@ -157,9 +157,9 @@ def test_csv_out_and_in_and_what_it_never_does(
         writer.writeheader()
         writer.writerows(rows)
     assert main([*words, "--import", str(table)]) == 0
-    assert "2 labels taken, 0 were there" in capsys.readouterr().err
+    assert "2 labels imported, 0 were already" in capsys.readouterr().err
     assert main([*words, "--import", str(table)]) == 0
-    assert "0 labels taken, 2 were there" in capsys.readouterr().err
+    assert "0 labels imported, 2 were already" in capsys.readouterr().err
     verdicts = read_labels(run / "labels" / "ann").verdicts
     assert sorted((v.wrong, v.kind, v.note) for v in verdicts.values()) == [
         (False, None, ""),
@@ -175,7 +175,7 @@ def test_bad_tables_change_nothing(run: Path, tmp_path: Path, capsys: pytest.Cap
         ("babyai/agentboard/000,0,9,right,,\n", "has no babyai/agentboard/000 #0 turn 9"),
         ("babyai/agentboard/000,0,2,right,place,\n", "only a wrong turn has a kind"),
         ("babyai/agentboard/000,0,2,wrong,silly,\n", "there is no kind 'silly'"),
-        ("babyai/agentboard/000,0,1,wrong,,\n", "is there twice"),
+        ("babyai/agentboard/000,0,1,wrong,,\n", "occurs twice"),
         (f"babyai/agentboard/000,0,2,wrong,,{'x' * 3000}\n", "at most 2000 characters"),
     ):
         table = tmp_path / "t.csv"

@@ -371,7 +371,7 @@ async def test_mt_bench_as_published(environment: dict[str, str], tmp_path: Path
     [
         ({"left_out": "single-v1"}, "no prompt single-v1 "),
         ({"category": "math"}, "reference answer"),
-        ({"prompts": True}, "give one"),
+        ({"prompts": True}, "not both"),
         ({"file": "[]\n"}, "line 1"),
     ],
 )

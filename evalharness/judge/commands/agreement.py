@@ -1,5 +1,5 @@
 """Compare the first rater with each other rater: accuracy, Cohen's kappa, precision and recall of "wrong", McNemar's
-test. A rater is `simulator`, `marks` (the errors that a data set marks), a folder RUN/judgements/NAME or
+test. A rater is `simulator`, `marks` (errors that are marked in a data set), a folder RUN/judgements/NAME or
 RUN/labels/NAME, or a CSV file of labels. docs/judges.md
 """
 
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         if rater.missing:
             note(
                 f"{rater.name} has no verdict on {rater.missing:,} of the turns that were drawn for it "
-                "(it was ended early, or its file was cut); the command that made it adds them"
+                "(judging was stopped early); run the command of this rater again to add them"
             )
     rows = []
     for name, other in zip(args.raters[1:], others, strict=True):

@@ -1,5 +1,5 @@
-"""Ask a model whether each turn of a run or data set was right, which kind of error it was, and why. The answers are
-in RUN/judgements/NAME (data.judged/judgements). The same command continues; a larger --turns adds turns.
+"""Ask a model whether each turn of a run or data set was right, which kind of error it was, and why. The answers are in
+RUN/judgements/NAME (data.judged/judgements). Run the same command again to continue; a larger --turns adds turns.
 docs/judges.md
 """
 

@@ -1,5 +1,5 @@
-"""Serve a page on this machine, on which a person labels drawn turns by keyboard. Each label is saved at once; the
-same command continues. With --export or --import no page is served. docs/judges.md
+"""Serve a page on this machine, on which a person labels drawn turns by keyboard. Each label is saved at once; run the
+same command again to continue. With --export or --import no page is served. docs/judges.md
 """
 
 from __future__ import annotations
@@ -54,27 +54,27 @@ def run(args: argparse.Namespace) -> int:
     if args.balanced:
         judges = judges_of(folder)
         if len(judges) != 1:
-            raise UserError(f"--balanced needs one judge of {folder}, and it has {len(judges)}")
-        drawn = loaded.drawn_balanced(args.turns, args.seed, judges[0])
+            raise UserError(f"--balanced needs {folder} to have one judge, and it has {len(judges)}")
+        drawn = loaded.draw_balanced_turns(args.turns, args.seed, judges[0])
         how = {"balanced_turns": args.turns, "seed": args.seed}
     else:
         drawn = loaded.draw_turns(args.turns, args.seed)
     given = None
     if args.source is not None:
         given = read_labels_csv(args.source)
-        loaded.require(given, str(args.source))
+        loaded.require_known(given, str(args.source))
     with LabelFolder(loaded, args.rater) as store:
         store.open(how)
         if given is not None:
             changed = {key: label for key, label in given.items() if store.labels.get(key) != label}
             for key, label in changed.items():
                 store.add(key, label)
-            say(f"{len(changed)} labels taken, {len(given) - len(changed)} were there")
+            say(f"{len(changed)} labels imported, {len(given) - len(changed)} were already stored")
             return 0
         if args.target is not None:
             write_text("--export", args.target, labels_csv(drawn, store.labels))
             return 0
         serve(store, drawn, judges_of(folder), port=args.port)
         done = sum(turn.key in store.labels for turn in drawn)
-        say(f"{done} of {len(drawn)} turns are labelled: {store.folder}")
+        say(f"{done} of {len(drawn)} turns have a label in {store.folder}")
     return 0

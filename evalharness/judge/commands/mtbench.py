@@ -1,5 +1,5 @@
 """A model answers two-turn questions, and a judge grades each answer from 1 to 10 (MT-bench's single-answer grading).
-Shows scores of each turn and category with intervals. The same command continues. docs/judges.md
+Shows scores of each turn and category with intervals. Run the same command again to continue. docs/judges.md
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ HELP = "let a judge grade answers to two-turn questions"
 _MAX_TOKENS = 1024
 _JUDGE_TOKENS = 512
 _FASTCHAT_TOKENS = 2048
-"""The limit that FastChat gives its judge."""
+"""Maximum number of tokens of the judge's reply, as in FastChat."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
