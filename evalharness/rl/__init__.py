@@ -1,2 +1,2 @@
-"""Wing: other people's programs play our environments. Trainers use `clients` of the `server`; `outside` runs
+"""Let other programs play the environments. Trainers connect to `server` through `clients`; `outside` evaluates
 agents."""

@@ -15,18 +15,18 @@ from evalharness.base.errors import EvalharnessError
 from evalharness.door.door import Door
 
 MOST_BYTES = 2 << 20
-"""Bytes of one message, enough for the longest reply in any script. A longer message closes the connection with code
-1009; a longer request is refused with status 413."""
+"""Largest message in bytes, enough for the longest reply in any script. A longer WebSocket message closes the
+connection with code 1009; a longer HTTP request is refused with status 413."""
 _MOST_KEYS = 256
-"""Keys of one object. Each unknown key is an error to collect: 90,000 took a second, in which no client got an
+"""Largest number of keys in a JSON object. Checking 90,000 unknown keys took a second, in which no client got an
 answer."""
 _MOST_TEXT = 1000
-"""Characters of an error message, which may quote the client's message."""
+"""Largest number of characters in an error message, which may quote the client's message."""
 _LOG = logging.getLogger("evalharness")
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Refuse = Callable[[Exception], "RefusedError | None"]
-"""Converts errors that only one server knows."""
+"""Converts an exception of one of the two servers to a RefusedError; None if it does not know the exception."""
 
 
 class RefusedError(Exception):
@@ -48,7 +48,7 @@ class RefusedError(Exception):
         return web.json_response(body, status=self.status, headers=headers)
 
 
-def refused(error: Exception, own: Refuse = lambda error: None) -> RefusedError:
+def to_refusal(error: Exception, own: Refuse = lambda error: None) -> RefusedError:
     match error:
         case RefusedError():
             return error
@@ -67,7 +67,7 @@ def refused(error: Exception, own: Refuse = lambda error: None) -> RefusedError:
     return RefusedError("EXECUTION_ERROR", f"the session failed ({type(error).__name__}): reset", 500)
 
 
-def parsed(raw: str | bytes) -> dict[str, Any]:
+def parse_message(raw: str | bytes) -> dict[str, Any]:
     """Parse a message. Raises RefusedError if it is no JSON object or has too many keys."""
     try:
         value = json.loads(raw, object_pairs_hook=_limit_keys)
@@ -84,17 +84,17 @@ def _limit_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-async def body(request: web.Request, model: type[BaseModel]) -> Any:
+async def read_body(request: web.Request, model: type[BaseModel]) -> Any:
     """Read and validate a request's body. Raises RefusedError, ValidationError."""
     try:
         raw = await request.read()
     except (ClientError, OSError):  # not logged, because a stranger could fill the log
         raise RefusedError("INVALID_JSON", "the request ended before its end", 400) from None
-    return model.model_validate(parsed(raw) if raw else {})
+    return model.model_validate(parse_message(raw) if raw else {})
 
 
-def guarded(door: Door, own: Refuse = lambda error: None) -> Any:
-    """Return a middleware that refuses strangers and turns every error into an answer."""
+def make_guard(door: Door, own: Refuse = lambda error: None) -> Any:
+    """Return a middleware that refuses clients without the token, and answers every exception with a JSON error."""
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -105,6 +105,6 @@ def guarded(door: Door, own: Refuse = lambda error: None) -> Any:
         except (web.HTTPException, asyncio.CancelledError):
             raise
         except Exception as error:
-            return refused(error, own).response
+            return to_refusal(error, own).response
 
     return guard

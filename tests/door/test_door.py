@@ -11,7 +11,7 @@ from aiohttp import ClientSession, WSMsgType, web
 
 from evalharness.door import door
 from evalharness.door.door import Door, is_one_of, listen
-from evalharness.rl.wire import guarded
+from evalharness.rl.wire import make_guard
 
 TOKEN = "a token of sixteen"
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}
@@ -29,7 +29,7 @@ async def _echo(request: web.Request) -> web.WebSocketResponse:
 @pytest.fixture
 async def url(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
     monkeypatch.setattr(door, "most_connections", lambda: MOST)
-    application = web.Application(middlewares=[guarded(Door(lambda given: is_one_of(given, [TOKEN])))])
+    application = web.Application(middlewares=[make_guard(Door(lambda given: is_one_of(given, [TOKEN])))])
     application.router.add_get("/ws", _echo)
     async with listen(application, "127.0.0.1", 0, flags="--port") as address:
         yield address

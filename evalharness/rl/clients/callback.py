@@ -1,10 +1,10 @@
-"""Play each checkpoint while Hugging Face's Trainer or a TRL trainer trains.
+"""Evaluate each checkpoint while Hugging Face's Trainer or a TRL trainer trains.
 
     trainer.add_callback(EvaluateCheckpoints("--suite", "open", "--subset", "80", "--tasks", "all"))
 
-Each save starts `evalharness checkpoints OUTPUT_DIR ...` in a separate process, one at a time; it plays every
-checkpoint in the folder. When the training ends, the callback waits until all checkpoints are played. An error in the
-process is reported in one line and never ends the training.
+Each save starts `evalharness checkpoints OUTPUT_DIR ...` in a separate process, one process at a time. The process
+evaluates all new checkpoints in the folder. When the training ends, the callback waits until all are evaluated. If the
+process fails, a warning is logged and the training goes on.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ _LOG = logging.getLogger("evalharness")
 
 
 class EvaluateCheckpoints(TrainerCallback):  # type: ignore[misc, unused-ignore]
-    """`options`: options of `evalharness checkpoints`; `command`: how to start the harness if it is installed
-    elsewhere, such as another environment's `bin/evalharness`; `env`: the process's whole environment, to give it
-    another GPU."""
+    """`options` are those of `evalharness checkpoints`. `command` starts the harness, for example another virtual
+    environment's `bin/evalharness`. `env` replaces the environment variables."""
 
     def __init__(
         self,
@@ -72,7 +71,7 @@ class EvaluateCheckpoints(TrainerCallback):  # type: ignore[misc, unused-ignore]
             _LOG.warning("evalharness: no checkpoint is played: %s", error)
 
     def _has_ended(self, args: Any) -> bool:
-        """Return whether no process is running. The error of a process that has ended is reported once."""
+        """Return whether no evaluation is running. If the process has just ended with an error, log a warning."""
         if self._process is None:
             return True
         status = self._process.poll()

@@ -17,11 +17,12 @@ class WorldServerConfig(BaseResourcesServerConfig):  # type: ignore[misc]
     """The address that `evalharness env serve` printed; if the server needs a token, set $EVALHARNESS_ENV_TOKEN."""
     split: str = "train"
     reward: str | None = None
-    """None: the server's reward."""
+    """None means the server's default reward."""
 
 
 class WorldServer(GymnasiumServer):  # type: ignore[misc]
-    """Each row names its task (`rows`). The opening and each observation are user messages, as in an evaluation."""
+    """The task of an episode is in the data set's row (`rows`). The first prompt and each observation are user
+    messages."""
 
     ray_enabled: ClassVar[bool | None] = False
     config: WorldServerConfig
@@ -48,7 +49,7 @@ class WorldServer(GymnasiumServer):  # type: ignore[misc]
         except BaseException:
             await self.close_session(session_id)
             raise
-        # Agents that support this close the episode also if the model fails (nemo-gym 0.7).
+        # With this key, an agent of nemo-gym 0.7 calls `/close` even if the model fails.
         return turn.text, {"supports_explicit_close": True}
 
     async def step(
@@ -72,7 +73,7 @@ class WorldServer(GymnasiumServer):  # type: ignore[misc]
 
 
 def rows(url: str, agent: str, split: str = "train") -> Iterator[dict[str, Any]]:
-    """Yield the data set's rows, one per task. `agent`: the name of the agent's instance in the configuration."""
+    """Yield a row for each task. `agent` is the name of the agent in NeMo Gym's configuration."""
     for task in tasks(url, split):
         yield {
             "responses_create_params": {"input": [{"role": "system", "content": task["system_prompt"]}]},

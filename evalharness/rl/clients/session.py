@@ -1,4 +1,4 @@
-"""A session of `evalharness env serve`, for asyncio (`AsyncSession`) and for threads (`Session`)."""
+"""Connect to `evalharness env serve`: `AsyncSession` for asyncio, `Session` for synchronous code."""
 
 from __future__ import annotations
 
@@ -25,77 +25,77 @@ _BUSY = 429
 _FULL = "CAPACITY_REACHED"
 _AGAIN_S = 0.5
 _MOST_BYTES = 1_900_000
-"""Bytes of the entries in one message; the server accepts messages of 2 MiB."""
+"""Largest size in bytes of the episodes or replies in one message; the server accepts messages of 2 MiB."""
 _UNDER_WAY = 64
-"""Episodes of a message that the server resets or steps at the same time."""
+"""Number of episodes of one message that the server resets or steps at the same time."""
 _OPTIONS: dict[str, Any] = {"open_timeout": 30, "max_size": None, "compression": None, "proxy": None}
-"""Options of every connection."""
 
 _LATE = "no answer in time: the connection is closed, and with it its episodes"
 
 
 class SessionError(RuntimeError):
-    """The server refused a request, or is full."""
+    """The server refused a request, or the connection failed."""
 
 
 class FullError(SessionError):
-    """Too few sessions of the server are free."""
+    """The server has too few free sessions for the group."""
 
 
 @dataclass(frozen=True)
 class StepResult:
-    """The server's answer to a reset or a reply."""
+    """The server's answer to `reset` or `step`."""
 
     text: str
-    """The task, or the observation: the last of `messages`."""
+    """Content of the last of `messages`: the task's prompt after a reset, the observation after a step."""
     messages: list[dict[str, str]]
-    """Messages to append to the conversation; after a reset the system and the first user message."""
+    """Messages to append to the conversation; after a reset, the system message and the first user message."""
     kept: str | None
-    """The model's reply in the form that an evaluation keeps in the conversation."""
+    """The model's last reply as an evaluation puts it in the conversation, for example without reasoning."""
     done: bool
     reward: float
     admissible: list[str] | None = None
-    """The admissible actions, only in a bare episode."""
+    """The valid actions, only in an episode with the option `bare`."""
 
 
 def tasks(url: str, split: str = "train", *, token: str | None = None) -> list[dict[str, Any]]:
-    """All tasks of a split: `id`, `goal`, `family`, `kind`, `difficulty`, `system_prompt`, ..."""
+    """Return all tasks of a split, with the keys `id`, `goal`, `family`, `kind`, `difficulty`, `system_prompt`, ..."""
     (name,) = _http(url, "/list_environments", None, token)
     listed: list[dict[str, Any]] = _http(url, f"/{name}/tasks", {"split": split}, token)["tasks"]
     return listed
 
 
 class AsyncSession:
-    """One episode at a time: `reset`, then `step` with each whole reply until `done`. Connects on `async with`."""
+    """Plays episodes: call `reset`, then `step` with each complete reply of the model until `done`. Use it in `async
+    with`."""
 
     def __init__(
         self, url: str, *, token: str | None = None, patience_s: float = 120.0, timeout_s: float = 120.0
     ) -> None:
-        """`patience_s`: seconds to retry while all sessions of the server are taken. `timeout_s`: seconds to wait for
-        an answer, for every 64 episodes in the request."""
+        """While all sessions of the server are taken, retry for `patience_s` seconds. Wait `timeout_s` seconds for an
+        answer, multiplied by the number of batches of 64 episodes in the request."""
         self._url, self._token = url, token
         self._patience_s, self._timeout_s = patience_s, timeout_s
         self._socket: ClientConnection | None = None
 
     async def reset(self, **which: Any) -> StepResult:
-        """Begin an episode. Options: `index` or `task_id`, `split`, `seed`, `family`, `kind`, `reward`, `episode_id`,
-        `bare`; without them, the next task."""
+        """Begin an episode. `index`, `task_id`, `split`, `seed`, `family` and `kind` choose the task; without them the
+        server takes the next one. Other options: `reward`, `episode_id`, `bare`."""
         return _step_result(await self._ask({"type": "reset", "data": which}))
 
     async def step(self, text: str, **more: Any) -> StepResult:
-        """Send a reply; also `reasoning`, `finish_reason`, `stopped_by`, if the engine reports them."""
+        """Send a reply. `more` can have the inference engine's `reasoning`, `finish_reason`, `stopped_by`."""
         return _step_result(await self._ask({"type": "step", "data": {"text": text, **more}}))
 
     async def state(self) -> dict[str, Any]:
-        """Return scores and counts: success, progress, format errors."""
+        """Return the episode's scores and counts: success, progress, format errors, and others."""
         state: dict[str, Any] = await self._ask({"type": "state"})
         return state
 
     async def reset_many(
         self, episodes: Sequence[Mapping[str, Any]], places: Sequence[int] | None = None
     ) -> list[StepResult | SessionError]:
-        """Begin a group of episodes, each with the options of `reset`; with `places`, only the episodes with these
-        indices begin again. If the server cannot begin an episode, the list holds its error."""
+        """Begin a group of episodes, each with the options of `reset`. If `places` is given, restart only the episodes
+        with these indices in the group. If an episode cannot begin, its result is a SessionError."""
         deadline = time.monotonic() + self._patience_s
         while True:
             try:
@@ -108,8 +108,8 @@ class AsyncSession:
     async def step_many(
         self, replies: Sequence[Mapping[str, Any]], places: Sequence[int] | None = None
     ) -> list[StepResult | SessionError]:
-        """Send `{"text": ...}` for each of `places`, or for the whole group. An error instead of a result means that
-        this episode's simulator failed twice: it has no score and needs a reset."""
+        """Send replies, each `{"text": ...}`, to the episodes with the indices `places`, or to the whole group. If the
+        result is a SessionError, the episode's simulator failed twice: the episode has no score and needs a reset."""
         return await self._ask_many("step_many", "replies", replies, places)
 
     async def state_many(self) -> list[dict[str, Any]]:
@@ -118,18 +118,18 @@ class AsyncSession:
     async def _ask_many(
         self, kind: str, what: str, entries: Sequence[Mapping[str, Any]], places: Sequence[int] | None
     ) -> list[StepResult | SessionError]:
-        messages = _portions(kind, what, entries, places)
-        return [_outcome(answer) for message in messages for answer in await self._ask(message)]
+        messages = _split_message(kind, what, entries, places)
+        return [_result_or_error(answer) for message in messages for answer in await self._ask(message)]
 
     async def _ask(self, message: dict[str, Any]) -> Any:
         assert self._socket is not None, "use it as: async with AsyncSession(url) as session"
         try:
-            await self._socket.send(_text(message))
-            return _data(await asyncio.wait_for(self._socket.recv(), self._timeout_s * _rounds(message)))
+            await self._socket.send(_encode(message))
+            return _parse(await asyncio.wait_for(self._socket.recv(), self._timeout_s * _rounds(message)))
         except ConnectionClosed as error:
             raise _connection_error(error) from None
         except TimeoutError:
-            await self._socket.close()  # a late answer would be read as the next one
+            await self._socket.close()  # a late answer would be taken for the answer to the next request
             raise SessionError(_LATE) from None
         except asyncio.CancelledError:
             await self._socket.close()
@@ -153,7 +153,7 @@ class AsyncSession:
 
 
 class Session:
-    """`AsyncSession` for threads: connected when it is made."""
+    """`AsyncSession` for synchronous code. The constructor connects."""
 
     def __init__(self, url: str, **more: Any) -> None:
         self._own = AsyncSession(url, **more)
@@ -196,13 +196,13 @@ def _wait(answer: Coroutine[Any, Any, T]) -> T:
     try:
         return future.result()
     except BaseException:
-        future.cancel()  # after Ctrl-C the connection is closed
+        future.cancel()  # after Ctrl-C, `_ask` closes the connection
         raise
 
 
 @cache
 def _loop(process: int) -> asyncio.AbstractEventLoop:
-    """Return the process's event loop; after a fork a new one, because a fork keeps no threads."""
+    """Return the event loop of this process. A forked process gets a new loop, because a fork does not copy threads."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, daemon=True).start()
     return loop
@@ -234,34 +234,34 @@ def _refuse_unless_busy(error: InvalidStatus, deadline: float) -> None:
         raise SessionError(f"the server refused a session ({response.status_code}): {text}") from None
 
 
-def _portions(
+def _split_message(
     kind: str, what: str, entries: Sequence[Mapping[str, Any]], places: Sequence[int] | None
 ) -> Iterator[dict[str, Any]]:
-    """Yield one message, or several if the replies of a large group are too large for one."""
-    sizes = [len(_text(entry).encode()) for entry in entries]
+    """Yield the request as one message, or as several if it is longer than `_MOST_BYTES`."""
+    sizes = [len(_encode(entry).encode()) for entry in entries]
     if sum(sizes) <= _MOST_BYTES or (
         kind == "reset_many" and places is None
     ):  # a group begins in one message
         yield {"type": kind, "data": {what: [*entries], "places": None if places is None else [*places]}}
         return
-    named, portions, size = range(len(entries)) if places is None else places, [list[int]()], 0
+    named, parts, size = range(len(entries)) if places is None else places, [list[int]()], 0
     for i, length in enumerate(sizes):
-        if portions[-1] and size + length > _MOST_BYTES:
-            portions.append([])
+        if parts[-1] and size + length > _MOST_BYTES:
+            parts.append([])
             size = 0
-        portions[-1].append(i)
+        parts[-1].append(i)
         size += length
-    for portion in portions:
-        data = {what: [entries[i] for i in portion], "places": [named[i] for i in portion]}
+    for part in parts:
+        data = {what: [entries[i] for i in part], "places": [named[i] for i in part]}
         yield {"type": kind, "data": data}
 
 
-def _text(message: Mapping[str, Any]) -> str:
-    """Encode as JSON in UTF-8: escapes would make a reply in a non-Latin script two to four times as long."""
+def _encode(message: Mapping[str, Any]) -> str:
+    """Encode a message as JSON without escapes, which would make a reply in a non-Latin script 2 to 4 times as long."""
     plain = json.dumps(dict(message), ensure_ascii=False)
     try:
         plain.encode()
-    except UnicodeEncodeError:  # an unpaired surrogate, which only an escape can encode
+    except UnicodeEncodeError:  # the text has an unpaired surrogate, which needs an escape
         return json.dumps(dict(message))
     return plain
 
@@ -271,18 +271,18 @@ def _connection_error(error: ConnectionClosed) -> SessionError:
 
 
 def _rounds(message: Mapping[str, Any]) -> int:
-    """Return how many batches of simultaneous episodes the message needs."""
+    """Return how many batches of `_UNDER_WAY` episodes the server makes of the message."""
     data = message.get("data", {})
     return -(-len(data.get("episodes") or data.get("replies") or [None]) // _UNDER_WAY)
 
 
-def _outcome(answer: dict[str, Any]) -> StepResult | SessionError:
+def _result_or_error(answer: dict[str, Any]) -> StepResult | SessionError:
     if (error := answer.get("error")) is not None:
         return SessionError(f"{error['message']} ({error['code']})")
     return _step_result(answer)
 
 
-def _data(raw: str | bytes) -> Any:
+def _parse(raw: str | bytes) -> Any:
     answer = json.loads(raw)
     data: Any = answer["data"]
     if answer["type"] == "error":
@@ -310,7 +310,7 @@ def _http(url: str, path: str, body: dict[str, Any] | None, token: str | None) -
         {"Content-Type": "application/json", **_headers(token)},
     )
     try:
-        # Ignore proxies, as for sockets: a proxy for web traffic does not reach one's own server.
+        # Ignore proxies, as for WebSockets: a web proxy usually cannot reach a server in the local network.
         direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with direct.open(request, timeout=60) as response:
             return json.load(response)

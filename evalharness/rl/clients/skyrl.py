@@ -11,8 +11,8 @@ from evalharness.rl.clients.session import Session
 
 
 class WorldTextEnv(BaseTextEnv):  # type: ignore[misc]
-    """`env_config` names the server (`url`). Each row's column `reset` names the task, with the options of
-    `Session.reset`: `{"split": "train", "index": 3}`."""
+    """`env_config` has the server's `url`. The column `reset` of a data set's row has the options of `Session.reset`,
+    such as `{"split": "train", "index": 3}`."""
 
     def __init__(self, env_config: Mapping[str, Any], extras: Mapping[str, Any] | None = None) -> None:
         super().__init__()
@@ -21,7 +21,7 @@ class WorldTextEnv(BaseTextEnv):  # type: ignore[misc]
         self._state: dict[str, Any] = {}
 
     def init(self, prompt: list[dict[str, str]]) -> tuple[list[dict[str, str]], dict[str, Any]]:
-        """Ignore the data set's prompt: the server sends the prompt of an evaluation."""
+        """Begin the episode. `prompt` is ignored, because the server sends the same prompt as in an evaluation."""
         turn = self._session.reset(**self._reset)
         self._state = self._session.state()
         self.max_turns = self._state["max_turns"]

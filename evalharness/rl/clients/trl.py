@@ -1,9 +1,9 @@
-"""TRL's GRPOTrainer, in either of two ways: `rollout_func=rollout(url), reward_funcs=episode_reward,
-train_dataset=data_set(url)`, or, for models that call tools, `environment_factory=environment(url),
+"""Use the environments in TRL's GRPOTrainer: `rollout_func=rollout(url), reward_funcs=episode_reward,
+train_dataset=data_set(url)`. For models that call tools: `environment_factory=environment(url),
 train_dataset=tool_data_set(url)`.
 
-With `rollout_func` the model is trained on the sampled ids themselves: replies are never tokenized again. Only the
-environment's text between two replies is tokenized, and its tokens are masked (`env_mask`).
+With `rollout_func`, the model is trained on the token ids that it sampled: replies are never decoded and tokenized
+again. Tokens of the environment's text between two replies are masked (`env_mask`).
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ _REPLY, _OBSERVATION = "REPLY", "OBSERVATION"
 
 
 class TemplateError(ValueError):
-    """The chat template rewrites earlier messages, so sampled ids cannot be continued."""
+    """The chat template changes earlier messages, so the next prompt does not begin with the sampled token ids."""
 
 
 @dataclass
 class _Rollout:
-    """One episode as the trainer gets it."""
+    """One episode's token ids and reward, for the trainer."""
 
     prompt_ids: Ids
     completion_ids: Ids = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     env_mask: list[int] = field(default_factory=list)
-    """1: sampled by the model; 0: text of the environment."""
+    """For each token of `completion_ids`: 1 if the model sampled it, 0 if it is the environment's text."""
     reward: float = 0.0
     done: bool = False
 
@@ -45,14 +45,14 @@ class _Rollout:
 
 
 def data_set(url: str, split: str = "train") -> Any:
-    """Return a data set whose prompts are the ids of tasks; the server supplies the prompt's text."""
+    """Return a data set whose prompts are task ids. `rollout` gets the text of the prompt from the server."""
     from datasets import Dataset
 
     return Dataset.from_list([{"prompt": task["id"]} for task in tasks(url, split)])
 
 
 def episode_reward(completions: Sequence[Any], episode_reward: Sequence[float], **_: Any) -> list[float]:
-    """Return the server's rewards, summed over the turns."""
+    """Return each episode's reward, which `rollout` summed over the turns."""
     return list(episode_reward)
 
 
@@ -64,25 +64,25 @@ def rollout(
     context: int | None = None,
     template: dict[str, Any] | None = None,
 ) -> Callable[[list[str], Any], dict[str, Any]]:
-    """Return a `rollout_func`. The length of a reply is limited by the trainer's `max_completion_length`.
+    """Return a `rollout_func` for GRPOTrainer. The trainer's `max_completion_length` limits each reply.
 
-    `context`: tokens after which an episode is cut off (the model's own limit). `template`: keywords for the chat
-    template, as `{"enable_thinking": False}`.
+    `context` is the largest number of tokens in an episode; None means the model's own limit. `template` has keyword
+    arguments for the chat template, such as `{"enable_thinking": False}`.
     """
 
     def play(prompts: list[str], trainer: Any) -> dict[str, Any]:
         tokenizer = trainer.processing_class
         limit = context or int(trainer.model.config.max_position_embeddings)
-        between = _Between(tokenizer, template or {})
+        chat = _ChatTemplate(tokenizer, template or {})
         step = trainer.state.global_step
         with Session(url) as session:
-            # All rollouts of a prompt use the same wording (`--perturb random`), in every process of the trainer.
+            # Rollouts of a prompt have one id, so that `--perturb random` gives them the same wording in all processes.
             named = [(task, f"{step}/{task}") for task in prompts]
             episodes = [
                 {"split": split, "task_id": t, "reward": reward, "episode_id": name} for t, name in named
             ]
             turns = all_results(session.reset_many(episodes))
-            rollouts = [_Rollout(between.opening(turn.messages)) for turn in turns]
+            rollouts = [_Rollout(chat.opening(turn.messages)) for turn in turns]
             room = trainer.args.max_completion_length
             while running := [i for i, r in enumerate(rollouts) if not r.done]:
                 fits = [i for i in running if len(rollouts[i].ids) + room <= limit]
@@ -92,22 +92,22 @@ def rollout(
                             f"{prompts[i]}: {len(rollouts[i].ids)} tokens of prompt and {room} of a reply are more "
                             f"than the context of {limit}"
                         )
-                    rollouts[i].done = True  # the context is full: the episode ends unsolved
+                    rollouts[i].done = True  # the context is full: end the episode as unsolved
                 if not fits:
                     break
-                # Sample one reply for each with the trainer's engine: transformers, or vLLM with its logprobs.
+                # Sample a reply for each episode with the trainer's engine: transformers, or vLLM with logprobs.
                 sampled, logprobs = trainer._generate_single_turn(
                     [rollouts[i].ids for i in fits], None, {}, 1
                 )
-                turn_ids = [between.cut_after_end(list(ids)) for ids in sampled]
-                replies = [between.read_reply(ids) for ids in turn_ids]
+                turn_ids = [chat.cut_after_end(list(ids)) for ids in sampled]
+                replies = [chat.read_reply(ids) for ids in turn_ids]
                 for i, turn in enumerate(all_results(session.step_many(replies, fits))):
                     rolled, ids = rollouts[fits[i]], turn_ids[i]
                     rolled.add(ids, None if logprobs is None else logprobs[i][: len(ids)], sampled=True)
                     rolled.reward += turn.reward
                     rolled.done = turn.done
                     if not turn.done:
-                        rolled.add(between.encode_observation(turn.text, reply=ids), None, sampled=False)
+                        rolled.add(chat.encode_observation(turn.text, reply=ids), None, sampled=False)
         with_logprobs = trainer.use_vllm
         return {
             "prompt_ids": [r.prompt_ids for r in rollouts],
@@ -121,7 +121,7 @@ def rollout(
 
 
 def tool_data_set(url: str, split: str = "train") -> Any:
-    """Return a data set for `environment`, one row per task. The first observation is appended to the prompt."""
+    """Return a data set for `environment` with a row for each task. TRL appends the result of `reset` to the prompt."""
     from datasets import Dataset
 
     prompt = [{"role": "user", "content": _CALL_ACT}]
@@ -132,12 +132,12 @@ _CALL_ACT = "Call the tool `act` for each of your actions, one at a time, until 
 
 
 def environment(url: str, *, split: str = "train", reward: str | None = None) -> Callable[[], ActEnvironment]:
-    """Return an `environment_factory`: the model acts through a tool, and the environment has the reward."""
+    """Return an `environment_factory` for GRPOTrainer: the model acts by calling the tool `act`."""
     return lambda: ActEnvironment(url, split, reward)
 
 
 class ActEnvironment:
-    """One episode at a time. TRL makes a tool of every public method but `reset` and `get_reward`."""
+    """Plays one episode at a time. TRL makes a tool of each public method except `reset` and `get_reward`."""
 
     def __init__(self, url: str, split: str = "train", reward: str | None = None) -> None:
         self._url, self._split, self._kind = url, split, reward
@@ -145,7 +145,7 @@ class ActEnvironment:
         self._reward, self._done = 0.0, True
 
     def reset(self, task: str, **_: Any) -> str:
-        """Begin the task of a row of `tool_data_set`; the previous episode's session is given back."""
+        """Begin the task of a row of `tool_data_set`, and close the session of the previous episode."""
         self._close()
         self._session = Session(self._url)
         turn = self._session.reset(split=self._split, task_id=task, reward=self._kind)
@@ -171,7 +171,7 @@ class ActEnvironment:
         return str(turn.text)
 
     def get_reward(self) -> float:
-        """Return the reward summed over the turns; an unfinished episode ends here."""
+        """Return the reward summed over the turns. If the episode is not finished, end it."""
         self._close()
         self._done = True
         return self._reward
@@ -182,11 +182,11 @@ class ActEnvironment:
             self._session = None
 
 
-class _Between:
-    """The token ids that the chat template puts around texts.
+class _ChatTemplate:
+    """Finds the token ids that the chat template puts between the texts of messages.
 
-    The template decides which token ends a reply; the tokenizer's `eos_token` can be another one (LLaMA 3: replies end
-    with `<|eot_id|>`, `eos_token` can be `<|end_of_text|>`).
+    The token that ends a reply is read from the template, because the tokenizer's `eos_token` can differ (LLaMA 3:
+    `<|eot_id|>` ends a reply, and `eos_token` can be `<|end_of_text|>`).
     """
 
     def __init__(self, tokenizer: Any, keywords: dict[str, Any]) -> None:
@@ -221,7 +221,7 @@ class _Between:
         return self._encode(self._render(messages, prompt=True))
 
     def cut_after_end(self, ids: Ids) -> Ids:
-        """Cut off what follows the token that ends the reply: padding, or tokens sampled after it."""
+        """Remove the ids after the token that ends the reply: padding, or tokens that were sampled later."""
         ends = [place for place, number in enumerate(ids) if number in self._ends]
         return ids[: ends[0] + 1] if ends else ids
 
@@ -231,7 +231,7 @@ class _Between:
         return {"text": text, "finish_reason": "stop" if ended else "length"}
 
     def encode_observation(self, observation: str, *, reply: Ids) -> Ids:
-        """Return the ids from the end of a reply to the beginning of the next one."""
+        """Return the ids between `reply` and the model's next reply, with the observation."""
         closing = self._closing
         if reply and reply[-1] == self._end:
             closing = closing.partition(self._tokenizer.convert_ids_to_tokens(self._end))[2]

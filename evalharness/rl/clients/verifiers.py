@@ -1,4 +1,4 @@
-"""verifiers: the tasks as a taskset, the episodes as an environment. Its plugin is the module `evalharness_worlds`."""
+"""Use the tasks as a taskset, and the episodes as an environment, of the trainer `verifiers` (see `plugin`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class WorldConfig(vf.TasksetConfig):  # type: ignore[misc]
     """The address that `evalharness env serve` printed; if the server needs a token, set $EVALHARNESS_ENV_TOKEN."""
     split: Literal["train", "validation"] = "train"
     reward: Literal["success", "progress_gain"] | None = None
-    """None: the server's reward."""
+    """None means the server's default reward."""
 
 
 class WorldTask(vf.Task[WorldData]):  # type: ignore[misc]
@@ -53,12 +53,12 @@ class WorldTaskset(vf.Taskset[WorldTask, WorldConfig]):  # type: ignore[misc]
 
 
 class WorldEnvConfig(vf.EnvConfig):  # type: ignore[misc]
-    # The harness only talks to the model and runs none of its code: a process on this machine is enough.
+    # verifiers' null harness only calls the model and runs no generated code, so it needs no container.
     player: vf.AgentConfig = vf.AgentConfig(runtime=SubprocessConfig())
 
 
 class WorldEnv(vf.Env[WorldEnvConfig]):  # type: ignore[misc]
-    """The server plays the user: the opening is the first user turn, each observation the next one."""
+    """The server's texts are the user's messages: first the task's prompt, then the observation after each reply."""
 
     async def run(self, task: WorldTask, agents: Any) -> None:
         data, total = task.data, 0.0

@@ -1,4 +1,4 @@
-"""verl-agent: ALFWorld for its `AlfWorldEnvironmentManager`, which uses its own prompts, history and projection.
+"""Replace verl-agent's ALFWorld simulators by the server. verl-agent keeps its own prompts, history and action parser.
 
 In `make_envs` of `agent_system/environments/env_manager.py`, import `build_alfworld_envs` from here and set
 `alf_config_path` to the server's address.
@@ -20,7 +20,7 @@ _KINDS = {
     "examine": "look_at_obj_in_light",
     "puttwo": "pick_two_obj_and_place",
 }
-"""Our name of a kind of task -> the text that verl-agent looks for in a game file's name."""
+"""The harness's kind of task -> ALFWorld's name for it, which verl-agent looks for in the path of the game file."""
 
 
 def build_alfworld_envs(
@@ -32,15 +32,15 @@ def build_alfworld_envs(
     is_train: bool = True,
     env_kwargs: Any = None,
 ) -> AlfworldEnvs:
-    """Replace verl-agent's function of this name. `resources_per_worker` and `env_kwargs` are ignored: there are no
-    Ray actors, and the server chooses the tasks of the split `validation`."""
+    """Replace verl-agent's function of this name. `resources_per_worker` is ignored, because there are no Ray actors;
+    `env_kwargs` is ignored, because the server defines the split `validation`."""
     return AlfworldEnvs(url, seed, env_num, group_n, split="train" if is_train else "validation")
 
 
 class AlfworldEnvs:
-    """`env_num` tasks at a time, each in `group_n` parallel episodes, all on one connection.
+    """Plays `env_num` tasks at a time, each in `group_n` parallel episodes, over one connection.
 
-    Each reset takes the next tasks of a shuffled order, so no task repeats before all were played.
+    Each reset takes the next tasks of a shuffled list, so no task is repeated before all were played.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class AlfworldEnvs:
         self._turns: list[StepResult] = []
 
     def reset(self) -> tuple[list[str], None, list[dict[str, Any]]]:
-        """Return (observations, no images, infos)."""
+        """Return (observations, None in place of images, infos)."""
         chosen = [next(self._order) for _ in range(self.env_num)]
         self._tasks = [task for task in chosen for _ in range(self.group_n)]
         self._resets += 1
@@ -72,7 +72,7 @@ class AlfworldEnvs:
     def step(
         self, actions: Sequence[str]
     ) -> tuple[list[str], None, list[float], list[bool], list[dict[str, Any]]]:
-        """Return (observations, no images, rewards, dones, infos). An episode that is over does not change."""
+        """Return (observations, None for images, rewards, dones, infos). Actions of ended episodes are ignored."""
         if len(actions) != self.num_processes:
             raise ValueError(f"{len(actions)} actions for {self.num_processes} episodes")
         playing = [i for i, turn in enumerate(self._turns) if not turn.done]
@@ -86,7 +86,7 @@ class AlfworldEnvs:
 
     @property
     def get_admissible_commands(self) -> list[list[str]]:
-        """Each episode's admissible commands; none if it is over. (verl-agent reads this property without a call.)"""
+        """The admissible commands of each episode; empty after its end. verl-agent expects a property of this name."""
         return [turn.admissible or [] for turn in self._turns]
 
     def close(self) -> None:
@@ -98,7 +98,7 @@ class AlfworldEnvs:
             "task_id": self._tasks[index]["id"],
             "reward": "success",
             "bare": True,
-            # All rollouts of a task use the same wording (`--perturb random`), also if one is played again.
+            # A group's episodes have one id, so that `--perturb random` gives them the same wording.
             "episode_id": f"{self._seed}/{self._resets}/{index // self.group_n}",
         }
 
@@ -115,7 +115,7 @@ class AlfworldEnvs:
 
 
 def _shuffle(listed: Sequence[Mapping[str, Any]], seed: int) -> Iterator[Mapping[str, Any]]:
-    """Yield all tasks in one shuffled order after the other, without end."""
+    """Yield all tasks in shuffled order, and then in a new shuffled order, without end."""
     draw = random.Random(seed)
     while True:
         yield from draw.sample(listed, len(listed))

@@ -1,7 +1,6 @@
-"""verl's own agent loop (verl 0.9): an episode of the server is one rollout, trained on the sampled token ids.
+"""Agent loop for verl 0.9: each rollout plays an episode on the server, and is trained on the sampled token ids.
 
-`agent_loop_config_path` of the trainer names a YAML file with this entry; the rows of `rows` choose it by their
-`agent_name`:
+The trainer's `agent_loop_config_path` is a YAML file with this entry, which the rows' `agent_name` selects:
 
     - {name: evalharness, _target_: evalharness.rl.clients.verl_loop.EpisodeLoop, url: "http://127.0.0.1:8000"}
 """
@@ -19,7 +18,7 @@ from evalharness.rl.clients.session import AsyncSession, tasks
 
 
 class EpisodeLoop(AgentLoopBase):  # type: ignore[misc]
-    """`reply_tokens` limits one reply, the trainer's `response_length` the whole episode: a full one ends unsolved."""
+    """`reply_tokens` limits one reply; the trainer's `response_length` limits the episode, which then ends unsolved."""
 
     def __init__(
         self,
@@ -78,7 +77,7 @@ class EpisodeLoop(AgentLoopBase):  # type: ignore[misc]
 
 
 def rows(url: str, split: str = "train") -> Iterator[dict[str, Any]]:
-    """Yield the data set's rows, one per task. The server supplies the prompt's text when the episode begins."""
+    """Yield a row for each task. The server sends the text of the prompt when the episode begins."""
     for index, task in enumerate(tasks(url, split)):
         yield {
             "prompt": [{"role": "user", "content": task["goal"]}],

@@ -1,1 +1,1 @@
-"""External agents: another program plays, in a process for each episode, over HTTP."""
+"""Evaluate external agents: for each episode, start the user's program, which plays the episode over HTTP."""

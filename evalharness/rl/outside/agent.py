@@ -1,5 +1,4 @@
-"""The agent `external`: another program acts (`serve`). It gets an observation as a message, and its reply is the
-action."""
+"""The agent `external`: the user's program chooses the actions (module `serve`)."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ class ExternalOptions(AgentOptions):
 
 
 class ExternalAgent(Agent):
-    """Every request is one message with all that the program sees at that turn, as JSON."""
+    """Sends the program one JSON message at each turn, with all that the program may see. The reply is the action."""
 
     name: ClassVar[str] = "external"
     Options: ClassVar[type[AgentOptions]] = ExternalOptions

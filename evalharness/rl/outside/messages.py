@@ -5,9 +5,9 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 MOST_ACTION = 20_000
-"""Characters of an action; the longest action that a simulator understands has some hundred."""
+"""Largest number of characters in an action; no simulator's action has more than some hundred."""
 MOST_THOUGHT = 100_000
-"""Characters of the thought that the agent may send with an action."""
+"""Largest number of characters in the thought that the agent may send with an action."""
 
 
 class _Message(BaseModel):
@@ -26,20 +26,20 @@ class Usage(_Message):
 class Action(_Message):
     """One action. Only `text` is required."""
 
-    text: str = Field(max_length=MOST_ACTION, description="The action, as the instructions word actions")
+    text: str = Field(max_length=MOST_ACTION, description="The action, worded as the instructions say")
     thought: str = Field(
-        default="", max_length=MOST_THOUGHT, description="Kept in the record, and read by nobody"
+        default="", max_length=MOST_THOUGHT, description="Stored in the record, without effect"
     )
-    usage: Usage | None = Field(default=None, description="What the agent says that it used")
+    usage: Usage | None = Field(default=None, description="The tokens and cost that the agent reports")
 
 
 class Observation(_Message):
-    """All that an external agent sees."""
+    """All that an external agent sees at one turn."""
 
-    text: str = Field(description="What is observed now")
+    text: str = Field(description="The observation of this turn")
     goal: str
     instructions: str | None = Field(
-        default=None, description="What kind of world this is and how actions are worded; once an episode"
+        default=None, description="Describes the environment and its actions; only in the first observation"
     )
     turns_left: int = Field(ge=0)
     valid_actions: list[str] | None = Field(

@@ -1,5 +1,4 @@
-"""Run the program of `--agent-command`: one process for each episode, ended with its child processes; its output is
-limited."""
+"""Run the program of `--agent-command` in a process for each episode. Child processes are stopped with it."""
 
 from __future__ import annotations
 
@@ -20,11 +19,11 @@ from evalharness.models.serving.supervisor import SupervisedProcess
 URL, TOKEN = "EVALHARNESS_AGENT_URL", "EVALHARNESS_AGENT_TOKEN"
 """Environment variables with the server's address and the token."""
 MOST_OUTPUT = 64 << 10
-"""The last bytes of a process's output, which are kept."""
+"""Number of bytes of a process's output that are kept for the log: the last ones."""
 MOST_LOG = 16 << 20
-"""Bytes of the whole log; then only the exit statuses of processes are logged."""
+"""Size of the log in bytes from which only the exit status of each process is logged."""
 _OWN_END_S = 5.0
-"""Seconds that a process has to end by itself after its episode."""
+"""Seconds to wait after an episode for its process to exit, before it gets SIGTERM."""
 _GRACE_S = 2.0
 """Seconds between SIGTERM and SIGKILL."""
 
@@ -54,7 +53,7 @@ def _append_log(path: Path, about: str, output: bytes, lost: int) -> None:
 
 
 def _kill_holders(token: str) -> None:
-    """Kill the processes of an episode that left its session, after their supervisor was killed."""
+    """Kill processes of an episode that escaped their supervisor. The token in their environment identifies them."""
     import psutil
 
     for process in psutil.process_iter():
@@ -64,7 +63,7 @@ def _kill_holders(token: str) -> None:
 
 
 class AgentProcess:
-    """The process of one episode, made by `start`."""
+    """The agent's process for one episode. Make it with `start`."""
 
     def __init__(
         self, about: str, log: Path, process: SupervisedProcess, reading: BinaryIO, token: str
@@ -78,7 +77,7 @@ class AgentProcess:
         cls, command: Sequence[str], about: str, log: Path, *, url: str, token: str
     ) -> AgentProcess:
         """Start the process. When it has ended, its output is appended to `log`. Raises InfrastructureError."""
-        with contextlib.ExitStack() as undo:  # undoes the finished steps if the next step fails
+        with contextlib.ExitStack() as undo:  # cleans up if a later step fails
             try:
                 scratch = Path(tempfile.mkdtemp(prefix="evalharness-agent-"))
                 undo.callback(shutil.rmtree, scratch, ignore_errors=True)
@@ -94,7 +93,7 @@ class AgentProcess:
                 grace=_GRACE_S,
             )
             undo.pop_all()
-        process.at_work()  # the process may write results when it is asked to end
+        process.at_work()  # give the process time after SIGTERM to write its results
         return cls(about, log, process, output, token)
 
     async def wait(self) -> int:
@@ -103,7 +102,7 @@ class AgentProcess:
 
     @property
     def last_words(self) -> str:
-        """The last line of its output, for an error message."""
+        """The last line of the process's output, for an error message."""
         lines = bytes(self._kept).decode(errors="backslashreplace").split("\n")
         last = next((line.strip() for line in reversed(lines) if line.strip()), "it printed nothing")
         return printable(last)[:300]

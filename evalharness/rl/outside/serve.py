@@ -1,4 +1,4 @@
-"""The policy of `--agent external`, whose replies come from another program."""
+"""The policy of `--agent external`: a program outside the harness chooses the actions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from evalharness.rl.outside.process import TOKEN, AgentProcess, split_command
 from evalharness.rl.outside.session import NeverAskedError, Session, Sessions
 
 FILE = "handouts.jsonl"
-"""The file with a line for each time that an episode was given to an agent."""
+"""The file that records each time an episode was given to an agent, to reveal repeated attempts."""
 
 
 class HandOuts:
@@ -67,13 +67,13 @@ class OutsidePolicy:
     url: str
     sessions: Sessions
     program: Program
-    """The program's files at the run's start."""
+    """Hashes of the program's files when the run started."""
     wait_s: float
     """Seconds that a process has to ask for its episode."""
     turn_s: float
     """Seconds that an agent has for a turn."""
     broken: str | None = None
-    """The reason why no process can play."""
+    """Error message if no agent process could play; the run stops then."""
     _ending: set[asyncio.Task[None]] = field(default_factory=set)
 
     def player(self, task: Task, sample: int, environment: Environment) -> Player:

@@ -1,8 +1,8 @@
-"""One episode between the evaluation loop and the process that plays it. Only the process has the session's token.
+"""Connect the evaluation loop with the agent's process for one episode.
 
-Rules for failures: if a process has got its episode and then leaves, exceeds the time of a turn, or sends too many
-requests, the episode ends and counts, so that leaving never gives a retry. If our side fails, the episode is void and
-starts again. If a process never asked for its episode, that is an infrastructure failure, too.
+If the process leaves after it has got the episode, is too slow, or sends too many requests, the episode counts: an
+agent must not get a second try by leaving. If the harness fails, or the process never asks for the episode, the episode
+is void and is played again.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from evalharness.rl.outside.messages import Action, Observation, Usage
 from evalharness.rl.wire import RefusedError
 
 MOST_REQUESTS = 1000
-"""The most requests between two actions. After more requests, the agent has failed."""
+"""Largest number of requests between two actions. If an agent sends more, its episode ends as failed."""
 
 Key = tuple[str, int]
-"""Task id and sample."""
+"""(task id, sample)"""
 
 
 @dataclass(frozen=True)
@@ -35,28 +35,27 @@ class Answer:
 
 class Session:
     def __init__(self, key: Key, opening: Observation, note_handout: Callable[[Key], int]) -> None:
-        """`note_handout` records that the episode was given to a process, and returns how often it has been."""
+        """`note_handout` records that a process gets the episode, and returns how often that has happened."""
         self.key, self.opening = key, opening
         self.token = secrets.token_urlsafe(24)
         self.claimed = asyncio.Event()
         self.handed_out = 0
         self.stopped: OutsideEnd | None = None
-        """The reason why the process ended the episode early."""
+        """The reason why the agent's side ended the episode early."""
         self.over = False
         self._note_handout = note_handout
         self._used = Usage()
         self._requests = 0
-        """Number of requests since the last action."""
+        """Number of the process's requests since its last action."""
         self._action: asyncio.Future[Action] | None = None
         self._awaited = asyncio.Event()
-        """Set when the loop waits for an action, or when no further action will come. A process can be faster than the
-        loop."""
+        """Set when the loop waits for an action or the episode has ended. An action may come earlier."""
         self._answer: asyncio.Future[Answer] | None = None
 
     # Methods for the loop.
 
     async def next_action(self, turn_s: float) -> Action:
-        """Return the next action. Raises PolicyStoppedError if the process sends none."""
+        """Return the next action. Raises PolicyStoppedError if the process sends no action within `turn_s` seconds."""
         if self.stopped is None:
             self._action = asyncio.get_running_loop().create_future()
             self._awaited.set()
@@ -78,7 +77,7 @@ class Session:
             self._answer.set_result(Answer(observation, done))
 
     def end(self, last: Observation | None) -> None:
-        """End the episode with the last observation; None: the episode is void."""
+        """End the episode with the last observation. If `last` is None, the episode is void, to be played again."""
         self.over = True
         if last is not None:
             self.show(last, done=True)
@@ -86,7 +85,7 @@ class Session:
             self._answer.set_exception(
                 RefusedError("EXECUTION_ERROR", "the episode is void and is started over", 500)
             )
-            self._answer.exception()  # mark the exception as read, because nobody may be waiting
+            self._answer.exception()  # read the exception, or asyncio warns if no request waits for it
         self._awaited.set()
 
     def to_record(self) -> Outside:
@@ -130,7 +129,7 @@ class Session:
         return await asyncio.shield(answer)
 
     def stop(self, why: OutsideEnd) -> None:
-        """Note that the process has ended the episode."""
+        """Record why the agent's side ended the episode, and wake the loop."""
         if self.over or self.stopped is not None:
             return
         self.stopped = why

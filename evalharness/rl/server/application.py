@@ -21,10 +21,10 @@ from evalharness.rl.server.tasks import UnknownTaskError
 from evalharness.rl.wire import (
     MOST_BYTES,
     RefusedError,
-    body,
-    guarded,
-    parsed,
-    refused,
+    make_guard,
+    parse_message,
+    read_body,
+    to_refusal,
 )
 
 
@@ -41,7 +41,7 @@ def _map_error(error: Exception) -> RefusedError | None:
 
 async def _answer(group: Group, raw: str) -> dict[str, Any] | None:
     """Return the response to one message; None if the client closes its session."""
-    message = parsed(raw)
+    message = parse_message(raw)
     kind, data = message.get("type"), message.get("data", {})
     match kind:
         case "reset":
@@ -68,7 +68,7 @@ async def _answer(group: Group, raw: str) -> dict[str, Any] | None:
 def _observations(outcomes: Sequence[EpisodeResult]) -> list[dict[str, Any]]:
     """Return one entry per episode: its observation, or its error."""
     return [
-        {"error": refused(each, _map_error).message["data"]} if isinstance(each, Exception) else each
+        {"error": to_refusal(each, _map_error).message["data"]} if isinstance(each, Exception) else each
         for each in outcomes
     ]
 
@@ -85,7 +85,7 @@ def application(service: Service, door: Door, gate: Gate) -> web.Application:
         return await sockets.serve(request, partial(_answer, group), group.close)
 
     async def reset(request: web.Request) -> web.Response:
-        asked = await body(request, messages.ResetRequest)
+        asked = await read_body(request, messages.ResetRequest)
         async with gate.session():
             session = ClientSession(service)
             try:
@@ -135,9 +135,9 @@ def application(service: Service, door: Door, gate: Gate) -> web.Application:
     async def task_call(request: web.Request) -> web.Response:
         check_name(request)
         kind, answer = task_calls[request.match_info["call"]]
-        return web.json_response(answer(await body(request, kind)))
+        return web.json_response(answer(await read_body(request, kind)))
 
-    app = web.Application(middlewares=[guarded(door, _map_error)], client_max_size=MOST_BYTES)
+    app = web.Application(middlewares=[make_guard(door, _map_error)], client_max_size=MOST_BYTES)
     app.on_shutdown.append(sockets.close)
     app.add_routes(
         [

@@ -11,7 +11,7 @@ WAIT_S = 5.0
 
 
 class FullError(Exception):
-    """All sessions are taken, and the waiting line is full or this client has waited too long."""
+    """All sessions are taken, and the queue is full or this client has waited too long."""
 
 
 class Gate:
@@ -32,8 +32,8 @@ class Gate:
             await self.give_back(1)
 
     def claim(self, count: int) -> None:
-        """Take `count` more sessions for a connected client, at once or not at all: a client that waits with half a
-        group would block others. Raises FullError."""
+        """Take `count` more sessions for a connected client. Raises FullError if fewer are free: a client that holds a
+        part of its group while it waits for the other part would block other clients."""
         free = self.sessions - self.open
         if count > free:
             self._refuse(f"{count} more episodes, but only {free} of {self.sessions} sessions are free")

@@ -1,4 +1,4 @@
-"""A group: many episodes on one connection, with indices from 0. A client of single episodes has only index 0."""
+"""Play a group of episodes over one connection. A client that plays single episodes has a group of one."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from evalharness.rl.server.messages import ResetManyRequest, StepManyRequest
 from evalharness.rl.server.service import ClientSession
 
 _UNDER_WAY = 64
-"""Calls of one message that run at the same time: enough to keep all workers busy. A simulator's call always runs to
-its end, so closing a lost client's connection waits for this many calls instead of thousands."""
+"""Number of simulator calls of one message that run at the same time. They keep all workers busy. A running call cannot
+be cancelled, so closing a lost connection waits for these calls only, not for thousands."""
 
 EpisodeResult = dict[str, Any] | Exception
-"""The result of one episode's call: its observation, or its error. No episode of a group is lost silently."""
+"""An episode's observation, or the exception of its call."""
 
 
 class UnknownIndexError(Exception):
@@ -32,7 +32,7 @@ class Group:
         self._open_session, self._gate = open_session, gate
         self._sessions = [open_session()]
         self._claimed = 0
-        """Sessions taken at the gate beyond the connection's own."""
+        """Number of sessions taken at the gate for the group's episodes after the first one."""
 
     @property
     def first(self) -> ClientSession:

@@ -1,8 +1,7 @@
-"""The messages of OpenEnv's clients and the responses: the shapes of openenv 0.10's protocol, one required text in an
-action.
+"""Requests and responses in the format of OpenEnv's protocol (openenv 0.10).
 
-The package itself is not used: its server imports a web interface (14 s, measured), its pins exclude those of
-verifiers, and it has neither a token nor a limit on waiting clients. The tests use its clients against this server.
+The package openenv is not a dependency: its server takes 14 s to import (measured), its pinned versions conflict with
+those of verifiers, and it has no token and no limit on waiting clients. Tests use its clients.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 MOST_CHARACTERS = 400_000
-"""Characters of a reply: four times what a model with 32,768 tokens of output writes."""
+"""Largest number of characters in a reply: 3 to 4 times what a model writes with 32,768 tokens."""
 MOST_EPISODES = 8192
-"""Episodes that one connection may have, if the server has as many sessions."""
+"""Largest number of episodes on one connection; the server's number of sessions also limits it."""
 Index = Annotated[int, Field(ge=0, strict=True)]
 Metadata = Annotated[dict[str, Any], Field(default_factory=dict)]
 
@@ -24,13 +23,13 @@ class _StrictMessage(BaseModel):
 
 
 class TextAction(_StrictMessage):
-    """A model's whole reply. Only `text` is required, so that clients that pass plain text find where it goes."""
+    """A model's whole reply. Only `text` is required: clients with one plain text put it in the only required field."""
 
     text: str = Field(max_length=MOST_CHARACTERS, description="The model's whole reply, thought and action")
     reasoning: str = Field(
         default="",
         max_length=MOST_CHARACTERS,
-        description="What the model reasoned, where the engine gives that apart from the reply",
+        description="The model's reasoning, if the engine returns it separately from the reply",
     )
     finish_reason: Literal["stop", "length"] = Field(
         default="stop", description="`length`: the token limit cut the reply off"
@@ -42,17 +41,17 @@ class TextAction(_StrictMessage):
 
 
 class TextObservation(_StrictMessage):
-    """What the agent may see, and nothing else: scores are in the state."""
+    """What the agent may see. Scores are only in EpisodeState."""
 
-    text: str = Field(description="The last of `messages`: the task, or the answer to the last action")
+    text: str = Field(description="Content of the last of `messages`: the task, or the observation")
     messages: list[dict[str, str]] = Field(
         description="Chat messages to append to the conversation, as an evaluation sends them"
     )
     kept: str | None = Field(
-        default=None, description="The last reply as an evaluation's conversation goes on with it"
+        default=None, description="The last reply as an evaluation keeps it in the conversation"
     )
     admissible: list[str] | None = Field(
-        default=None, description="In a bare episode: what can be done now; empty at its end"
+        default=None, description="Only in a bare episode: the valid actions; empty at its end"
     )
     done: bool = False
     reward: float | None = None
@@ -60,7 +59,7 @@ class TextObservation(_StrictMessage):
 
 
 class EpisodeState(_StrictMessage):
-    """All facts about the episode. The agent must not see it."""
+    """Facts about the episode, scores included. They are for the trainer; the agent must not see them."""
 
     episode_id: str | None = None
     step_count: int = Field(default=0, ge=0)
@@ -72,25 +71,23 @@ class EpisodeState(_StrictMessage):
         default=None, description="success, environment or turn_limit, as in an evaluation's records"
     )
     success: bool = False
-    solved: bool = Field(default=False, description="The simulator's own verdict")
+    solved: bool = Field(default=False, description="Whether the simulator reports the goal as reached")
     progress: float = Field(default=0.0, description="Progress rate, 0..1")
     progress_gain: float = Field(default=0.0, description="Progress since the reset")
-    valid_actions: int = Field(
-        default=0, description="Turns so far whose action the world took (not how many are valid now)"
-    )
+    valid_actions: int = Field(default=0, description="Number of turns so far with a valid action")
     format_errors: dict[str, int] = Field(default_factory=dict, description="Kind -> turns")
     max_turns: int = 0
-    perturbation: str | None = Field(default=None, description="The episode's words (--perturb)")
+    perturbation: str | None = Field(default=None, description="Name of the rewording of actions (--perturb)")
     words: dict[str, Any] | None = Field(
-        default=None, description="What was drawn for this episode, where its words were (--perturb random)"
+        default=None, description="The random wording of this episode (--perturb random)"
     )
     evaluation_tasks: bool = Field(
-        default=False, description="Tasks of evaluations are served (--allow-eval-tasks)"
+        default=False, description="Whether the server's tasks include evaluation tasks (--allow-eval-tasks)"
     )
 
 
 class ResetRequest(_StrictMessage):
-    """The task: by `index` or `task_id`; else drawn by `seed`; else the next one of a shuffled order."""
+    """Chooses a task: by `index` or `task_id`, or at random by `seed`, or else the next in a shuffled list."""
 
     seed: int | None = Field(default=None, ge=0)
     episode_id: str | None = Field(default=None, max_length=255)
@@ -101,25 +98,25 @@ class ResetRequest(_StrictMessage):
     kind: str | None = Field(
         default=None,
         max_length=80,
-        description="Only tasks of this kind; with `seed`, or in the shuffled order",
+        description="Only tasks of this kind; used if neither index nor task_id is given",
     )
     reward: Literal["success", "progress_gain"] | None = None
     bare: bool = Field(
         default=False,
-        description="The engine's own words, no prompt: a reply is a command, carried out as it is. Only ALFWorld's",
+        description="No prompt, and ALFWorld's original wording: the whole reply is the command. Only for ALFWorld",
     )
 
 
 class ResetManyRequest(_StrictMessage):
-    """A group of episodes on one connection. `places` are indices in the group: only these episodes begin again.
-    Without `places` the group is new."""
+    """Begins a group of episodes on one connection. With `places`, only the group's episodes with these indices
+    restart."""
 
     episodes: list[ResetRequest] = Field(min_length=1, max_length=MOST_EPISODES, fail_fast=True)
     places: list[Index] | None = Field(default=None, max_length=MOST_EPISODES, fail_fast=True)
 
 
 class StepManyRequest(_StrictMessage):
-    """Replies to the episodes with the indices `places`; without them, one for each of the group."""
+    """Replies to the episodes with the indices `places`. Without `places`, a reply to each episode of the group."""
 
     replies: list[TextAction] = Field(min_length=1, max_length=MOST_EPISODES, fail_fast=True)
     places: list[Index] | None = Field(default=None, max_length=MOST_EPISODES, fail_fast=True)

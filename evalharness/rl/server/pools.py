@@ -1,4 +1,4 @@
-"""The simulators of all sessions: one pool of workers for each family, which grows with the sessions."""
+"""Simulators for all sessions: a pool of worker processes for each family, which grows when more sessions need it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WAIT_S = 45.0
 
 
 class BusyError(Exception):
-    """No simulator was free in time: memory is short, or sessions hold all of them."""
+    """No simulator was free in time: all are in use, or memory is too small to start more."""
 
 
 class Pools:
@@ -26,11 +26,11 @@ class Pools:
     def __init__(self, specs: Iterable[EnvSpec], sessions: int, data: Path | None) -> None:
         cores = usable_cores()
         self._wanted: dict[str, int] = {}
-        """Family -> environments that are held or waited for."""
+        """Family -> number of sessions that hold an environment or wait for one."""
         self._pools: dict[str, EnvironmentPool] = {}
         for spec in specs:
-            # Every session may hold an environment of the same family, and a trainer steps a batch in lockstep: with
-            # fewer environments the last episodes of a batch would wait forever for the first.
+            # All sessions may need an environment of one family. With fewer environments than sessions, a batch that a
+            # trainer steps in lockstep would never finish: its last episodes would wait for the first ones.
             most = max(-(-sessions // spec.worker.envs_per_worker), min(cores, sessions))
             self._pools[spec.family] = EnvironmentPool(spec, data, most, size=min(cores, most))
             self._wanted[spec.family] = 0
@@ -56,7 +56,7 @@ class Pools:
             self._wanted[family] -= 1
 
     def status(self) -> dict[str, dict[str, int]]:
-        """Return for each family the number of running workers, and of workers that died, hung or raised an error."""
+        """Return the number of running workers of each family, and of workers that died, hung or raised an error."""
         return {
             family: {"workers": len(pool.workers), "lost_workers": pool.lost_workers}
             for family, pool in self._pools.items()

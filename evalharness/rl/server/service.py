@@ -1,4 +1,4 @@
-"""The server's tasks, sessions and answers in OpenEnv's wording, independent of the transport."""
+"""The server's tasks, sessions and answers in OpenEnv's format, independent of HTTP and WebSockets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Service:
         self, name: str, table: TaskTable, pools: Pools, rules: EpisodeRules, reward: Reward
     ) -> None:
         self.name = name
-        """The environment's name in the paths of the task API."""
+        """The environment's name in URL paths, such as `/NAME/tasks`."""
         self.table, self.pools, self.rules, self.reward = table, pools, rules, reward
 
     def splits(self) -> list[dict[str, str]]:
@@ -39,7 +39,7 @@ class Service:
         return self._describe_task(asked.split, asked.index)
 
     def tasks(self, asked: TaskRangeRequest) -> list[dict[str, Any]]:
-        """Return the tasks of a split; the bounds are those of a slice."""
+        """Return the tasks `start` to `stop` of a split, like a Python slice."""
         count = len(self.table.split(asked.split))
         return [self._describe_task(asked.split, i) for i in range(count)[asked.start : asked.stop]]
 
@@ -75,11 +75,11 @@ class NoEpisodeOpenError(Exception):
 
 
 _TRIES = 3
-"""Number of attempts at a reset; a repeated reset loses nothing."""
+"""Number of tries to begin an episode; nothing has been played yet, so a new try loses nothing."""
 
 
 class ClientSession:
-    """One connection's episode, which no other connection can reach."""
+    """One episode of a connection. No other connection has access to it."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -113,7 +113,7 @@ class ClientSession:
                     raise
 
     async def step(self, action: TextAction) -> dict[str, Any]:
-        """Send an action. If the simulator fails, another one continues; a second failure raises WorkerError."""
+        """Send a reply. If the simulator fails, replay the episode in another. If that fails, raise WorkerError."""
         episode = self.episode
         if episode is None or episode.over:
             raise NoEpisodeOpenError("no episode is open: reset first")
@@ -137,7 +137,7 @@ class ClientSession:
         return _observation(answer)
 
     async def _retry(self, failed: RunningEpisode) -> Answer:
-        """Replay the episode in a new simulator, which leads to the same state. Returns the last reply's answer."""
+        """Replay all replies in a new simulator, to reach the same state. Return the answer to the last reply."""
         return await despite_others(lambda: self._replay(failed))
 
     async def _replay(self, failed: RunningEpisode) -> Answer:
@@ -206,7 +206,7 @@ class ClientSession:
 
 
 def _observation(answer: Answer) -> dict[str, Any]:
-    """Put reward and done beside the observation's own fields, as OpenEnv's clients read it."""
+    """Put reward and done beside the observation, where OpenEnv's clients expect them."""
     observation = TextObservation(
         text=answer.messages[-1]["content"],
         messages=[dict(message) for message in answer.messages],

@@ -26,7 +26,7 @@ from evalharness.rl.server.tasks import Note, RequestedTasks, TaskTable, load_ta
 from evalharness.suites.selection import families_of_all
 
 TOKEN = "EVALHARNESS_ENV_TOKEN"
-"""Environment variable with the token; without it a token is created if one is needed."""
+"""Environment variable with the token. If it is not set and the host is not local, a token is created."""
 _FLAGS = "--port or --host"
 
 
@@ -35,12 +35,12 @@ class ServeOptions:
     """The options of `evalharness env serve`."""
 
     name: str
-    """The environment's name in the paths of the task API."""
+    """The environment's name in URL paths, such as `/NAME/tasks`."""
     tasks: RequestedTasks
     reward: Reward = "success"
     max_turns: int | None = None
     perturb: str | None = None
-    """`random`: a new wording for each episode of `train`."""
+    """Name of a rewording of actions; `random` means a new rewording for each episode of `train`."""
     seed: int = 0
     """Seed of the random wordings."""
     prompts: Path | None = None
@@ -84,10 +84,10 @@ def serve(
 
 
 def _service(options: ServeOptions, specs: Mapping[str, EnvSpec], data: Path, note: Note) -> Service:
-    """Check all options before any environment is started. Raises UserError."""
+    """Load the tasks and make the service. Raises UserError before any environment is started."""
     families = options.tasks.families
     if options.tasks.allow_eval_tasks and options.perturb == RANDOM:
-        raise UserError("--perturb random is for training tasks alone; leave --allow-eval-tasks out")
+        raise UserError("--perturb random is only for training tasks; remove --allow-eval-tasks")
     names = [spec.family for spec in families]
     prompts = load_prompts(families, options.prompts)
     spoken = surfaces(specs, names, fixed_name(options.perturb))
@@ -110,7 +110,7 @@ async def _serve(
     """Serve until cancelled. Raises UserError if the port is taken."""
     door = Door() if token is None else Door(lambda given: is_one_of(given, [token]))
     gate = Gate(options.sessions, options.waiting)
-    # All clients that may wait may also connect at the same moment.
+    # All clients, waiting ones included, may connect at the same moment.
     backlog = options.sessions + options.waiting
     try:
         async with listen(
@@ -136,6 +136,6 @@ def _make_token(*, needed: bool) -> str | None:
     given = os.environ.get(TOKEN, "").strip()
     if given and len(given) < 16:
         raise UserError(
-            f"{TOKEN} has {len(given)} characters; give at least 16, or leave it out: then one is made"
+            f"{TOKEN} has {len(given)} characters; give at least 16, or unset it to get a random token"
         )
     return given or (secrets.token_urlsafe(24) if needed else None)

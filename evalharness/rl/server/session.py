@@ -1,7 +1,7 @@
-"""One client's episode, played by the harness's own loop with the client's replies.
+"""Play an episode with a client's replies in place of a model's.
 
-`play.loop.play` does everything: prompt, parser, corrections and scores are those of an evaluation because they are
-the same code. The client is the player; the loop's messages to the model go to the client.
+The evaluation's own loop, `play.loop.play`, plays the episode, so prompt, parser, corrections and scores are the same
+as in an evaluation.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class EpisodeRules:
     prompts: Mapping[str, PromptFile]
     surfaces: Mapping[str, PlayedSurface]
     turn_limits: Mapping[str, int]
-    """Family -> maximum number of turns."""
+    """Environment family -> maximum number of turns."""
     keep_thinking: bool = False
     words_seed: int | None = None
-    """Seed for the wording of each episode of `train`, with the episode's id; None: all episodes use `surfaces`."""
+    """Seed of the random wording of each `train` episode; None means the fixed wording in `surfaces`."""
 
     def surface(self, served: ServedTask, episode_id: str) -> PlayedSurface:
         family = served.task.family
@@ -57,17 +57,17 @@ class Answer:
     messages: tuple[Message, ...]
     """Messages to append to the conversation before the next reply: system and user message, or the observation."""
     kept: str | None = None
-    """The client's last reply in the form that an evaluation keeps in the conversation; None after a reset."""
+    """The client's last reply as an evaluation keeps it in the conversation; None after a reset."""
     done: bool = False
     reward: float | None = None
-    """None after a reset."""
+    """Reward for the last reply; None after a reset."""
     admissible: tuple[str, ...] | None = None
-    """The admissible actions, only in a bare episode."""
+    """The valid actions, only in an episode with the option `bare`."""
 
 
-class _Watched:
-    """The environment as the loop sees it. A call always runs to its end: cancelling it would end the worker process,
-    and with it the episodes of other sessions."""
+class _UncancelledEnvironment:
+    """Wraps the environment for the loop, so that a cancelled call still runs to its end: cancelling it would end the
+    worker process, which has episodes of other sessions, too."""
 
     def __init__(self, environment: RemoteEnvironment) -> None:
         self.environment = environment
@@ -78,25 +78,25 @@ class _Watched:
         return self.environment.last_call
 
     async def reset(self, task: Task) -> tuple[str, str, dict[str, Any]]:
-        goal, observation, info = await _whole(self.environment.reset(task))
+        goal, observation, info = await _await_to_end(self.environment.reset(task))
         self.progress = info["progress"]
         return goal, observation, info
 
     async def step(self, action: str) -> tuple[str, bool, dict[str, Any]]:
-        return await _whole(self.environment.step(action))
+        return await _await_to_end(self.environment.step(action))
 
     async def valid_actions(self) -> list[str]:
-        return await _whole(self.environment.valid_actions())
+        return await _await_to_end(self.environment.valid_actions())
 
     async def oracle(self) -> list[str]:
-        return await _whole(self.environment.oracle())
+        return await _await_to_end(self.environment.oracle())
 
     async def reference_plans(self) -> dict[str, list[str]]:
-        return await _whole(self.environment.reference_plans())
+        return await _await_to_end(self.environment.reference_plans())
 
 
-async def _whole(call: Awaitable[Result]) -> Result:
-    """Await the call; if cancelled, wait for the call's end first."""
+async def _await_to_end(call: Awaitable[Result]) -> Result:
+    """Await the call. If this task is cancelled, wait until the call has ended, and then raise the cancellation."""
     inner = asyncio.ensure_future(call)
     try:
         return await asyncio.shield(inner)
@@ -108,10 +108,10 @@ async def _whole(call: Awaitable[Result]) -> Result:
 
 @dataclass
 class _Client(Player):
-    """The loop's player: returns the client's replies."""
+    """Gives the client's replies to the loop, in place of a model."""
 
     messages: list[Message] = field(default_factory=list)
-    """The loop's own list: it grows when the loop appends."""
+    """The conversation, the same list object to which the loop appends."""
     asked: asyncio.Event = field(default_factory=asyncio.Event)
     replies: asyncio.Queue[Reply] = field(default_factory=lambda: asyncio.Queue(1))
 
@@ -125,12 +125,12 @@ class _Client(Player):
 
 
 class Bare(Agent):
-    """Observations only, for trainers with their own prompt, memory and parser. The whole reply is the action."""
+    """Agent without prompt and parser, for trainers that have their own. The whole reply is the action."""
 
     name: ClassVar[str] = "bare"
     needs_valid_actions: ClassVar[bool] = True
     admissible: tuple[str, ...] = ()
-    """The admissible actions; none at the end of an episode."""
+    """The valid actions; empty at the end of an episode."""
 
     def start(self, episode: EpisodeStart) -> None:
         self._messages: list[Message] = []
@@ -173,9 +173,9 @@ class RunningEpisode:
         self.replies: list[Reply] = []
         self.turns: list[Turn] = []
         self.result: Episode | None = None
-        self.world: _Watched | None = None
+        self.world: _UncancelledEnvironment | None = None
         self._client = _Client()
-        self._said = 0
+        self._sent_messages = 0
         self._play: asyncio.Task[None] | None = None
 
     @property
@@ -212,7 +212,7 @@ class RunningEpisode:
         )
 
     async def close(self) -> None:
-        """Give the simulator back, after its current call."""
+        """End the episode after the running call, and return the simulator to its pool."""
         if self._play is not None:
             self._play.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
@@ -224,7 +224,7 @@ class RunningEpisode:
         if self.bare is not None and own_words is not None:
             task = own_words(task)
         async with pools.environment(task.family) as environment:
-            self.world = _Watched(environment)
+            self.world = _UncancelledEnvironment(environment)
             self.result = await loop.play(
                 task,
                 self.world,
@@ -238,7 +238,7 @@ class RunningEpisode:
             )
 
     async def _next_answer(self) -> Answer:
-        """Return the loop's messages up to its next request for a reply or its end."""
+        """Wait until the loop asks for a reply or ends. Return the messages appended since the last call."""
         assert self._play is not None
         asked = asyncio.ensure_future(self._client.asked.wait())
         try:
@@ -247,6 +247,6 @@ class RunningEpisode:
             asked.cancel()
         if self._play.done():
             self._play.result()  # raises the loop's exception if it failed
-        new = tuple(self._client.messages[self._said :])
-        self._said = len(self._client.messages)
+        new = tuple(self._client.messages[self._sent_messages :])
+        self._sent_messages = len(self._client.messages)
         return Answer(new, admissible=None if self.bare is None else self.bare.admissible)

@@ -1,4 +1,4 @@
-"""Serve the WebSockets of all clients; each client's messages are answered one by one."""
+"""Serve the WebSockets of all clients. Messages of one client are answered one after another."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from evalharness.rl.server.gate import Gate
-from evalharness.rl.wire import MOST_BYTES, Refuse, RefusedError, refused
+from evalharness.rl.wire import MOST_BYTES, Refuse, RefusedError, to_refusal
 
 PING_S = 600.0
-"""Seconds between pings; half of it is the time for the answer. A client whose machine is lost does not answer; one
-that is busy with a training step answers late. A closed connection ends its session at once."""
+"""Seconds between pings. A client that does not answer within half of this time counts as lost. A client that is busy
+with a training step answers late."""
 _OVER = (WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR)
 Answer = Callable[[str], Awaitable[dict[str, Any] | None]]
 """The response to one message; None if the client closes its session."""
 
 
 class Sockets:
-    """All clients' sockets: each holds one session of the gate, and the server's end closes them."""
+    """The open WebSockets. Each one takes a session of the gate."""
 
     def __init__(self, gate: Gate, own: Refuse = lambda error: None) -> None:
         self._gate, self._own = gate, own
@@ -37,11 +37,11 @@ class Sockets:
             await socket.prepare(request)
             self._open.add(socket)
             try:
-                with contextlib.suppress(ConnectionError):  # the client is gone
+                with contextlib.suppress(ConnectionError):  # the client has disconnected
                     await _converse(socket, answer, self._own)
             finally:
                 self._open.discard(socket)
-                # A lost connection cancels this handler, but not `leave`.
+                # If the connection is lost, this handler is cancelled; `leave` must still run to its end.
                 await asyncio.shield(leave())
                 await socket.close()
         return socket
@@ -53,8 +53,8 @@ class Sockets:
 
 
 async def _converse(socket: web.WebSocketResponse, answer: Answer, own: Refuse) -> None:
-    """Answer messages until one side leaves. One message is read ahead: pings are answered only during a read, and
-    without an answer for 20 s a client (`websockets`) closes the connection, for example while a group begins."""
+    """Answer messages until one side closes. The next message is read while the present one is processed, because
+    aiohttp answers pings only during a read: the `websockets` client closes after 20 s without an answer."""
     coming = asyncio.ensure_future(socket.receive())
     try:
         while (message := await coming).type not in _OVER:
@@ -64,7 +64,7 @@ async def _converse(socket: web.WebSocketResponse, answer: Answer, own: Refuse) 
                     raise RefusedError("INVALID_JSON", "a message is text, not binary", 400)
                 response = await answer(message.data)
             except Exception as error:
-                response = refused(error, own).message
+                response = to_refusal(error, own).message
             if response is None:
                 return
             await socket.send_str(json.dumps(response))

@@ -1,4 +1,4 @@
-"""The tasks for a trainer: splits of open suites, separate from each other and from every evaluation."""
+"""The tasks for a trainer: a training and a validation split, without tasks in common, and without evaluation tasks."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ class RequestedTasks:
     train_seeds: Sequence[int]
     validation_seeds: Sequence[int]
     suite: Suite = "open"
-    """Suite of the tasks of `train`; `open`, or a suite for training; the other suites are evaluations'."""
+    """Suite of the split `train`: `open` or a suite made for training. All other suites are for evaluation."""
     allow_eval_tasks: bool = False
 
 
 @dataclass
 class TaskTable:
-    """The tasks of both splits, in the order of families, seeds and the suites' own tables."""
+    """The tasks of both splits, ordered by family, suite seed and index."""
 
     splits: Mapping[str, Sequence[ServedTask]]
     evaluated: bool = False
-    """The table contains tasks of evaluations."""
+    """Whether the table contains evaluation tasks."""
     seed: int = 0
     """Seed of the shuffled order."""
     _turns: dict[tuple[str | None, ...], int] = field(default_factory=dict)
@@ -82,12 +82,12 @@ class TaskTable:
     def draw_task(
         self, split: str, seed: int, family: str | None = None, kind: str | None = None
     ) -> ServedTask:
-        """Draw a task: the same for the same seed."""
+        """Return a random task, determined by the seed."""
         tasks = self._of(split, family, kind)
         return tasks[Random(f"task/{split}/{seed}").randrange(len(tasks))]
 
     def next(self, split: str, family: str | None = None, kind: str | None = None) -> ServedTask:
-        """Return the next task in a shuffled order, for clients that name none."""
+        """Return the next task in a shuffled order, for clients that do not choose a task."""
         tasks = self._of(split, family, kind)
         turn = self._turns.get((split, family, kind), 0)
         self._turns[split, family, kind] = turn + 1
@@ -106,8 +106,8 @@ class TaskTable:
 
 
 def refuse_evaluations(wanted: RequestedTasks) -> list[str]:
-    """Return a phrase for each part of `wanted` that evaluations use. Raises UserError unless that is allowed, and for
-    a seed that is in both splits."""
+    """Return a phrase for each requested suite or seed that evaluations use. Raises UserError if there is one and
+    evaluation tasks are not allowed, or if both splits have the same seed."""
     if both := sorted({*wanted.train_seeds} & {*wanted.validation_seeds}):
         raise UserError(
             f"suite seed {both[0]} is in --train-seeds and in --validation-seeds; give each its own seeds"
@@ -118,49 +118,51 @@ def refuse_evaluations(wanted: RequestedTasks) -> list[str]:
         reserved.append(f"suite seed {FROZEN_SEED}, which every open evaluation plays")
     if reserved and not wanted.allow_eval_tasks:
         raise UserError(
-            f"not served for training: {' and '.join(reserved)}. A score on tasks that were trained on means nothing. "
+            f"not served for training: {' and '.join(reserved)}. A score on training tasks says little. "
             "Give other seeds (--train-seeds 1-8), or --allow-eval-tasks if that is what you want"
         )
     return reserved
 
 
 def load_table(wanted: RequestedTasks, data: Path | None, note: Note, seed: int = 0) -> TaskTable:
-    """Load both splits. Suites that are not frozen yet are made, which is reported and can take minutes.
+    """Load both splits. A suite that is not stored yet is generated, which can take minutes.
 
-    Tasks that equal one of suite seed 0 or of the published suite up to renaming are left out. If two suites have such
-    equal tasks, the later one is left out; validation comes first. Raises UserError.
+    Leave out tasks that, up to renaming, equal a task of suite seed 0 or of the published suite. If two suites have
+    equal tasks, leave out the later one; validation suites come first. Raises UserError.
     """
     evaluated = refuse_evaluations(wanted)
-    # Make only the suites that were asked for.
+    # Without validation seeds there is no split `validation`.
     splits: dict[str, list[ServedTask]] = {s: [] for s in SPLITS if s == "train" or wanted.validation_seeds}
     for spec in wanted.families:
-        barred = None if evaluated else load_excluded(spec, data)
-        published = {} if barred is None else barred.compared.get(PUBLISHED, {})
+        excluded = None if evaluated else load_excluded(spec, data)
+        published = {} if excluded is None else excluded.compared.get(PUBLISHED, {})
         if published and published["tasks"] is None and not published["forms_kept"]:
             note(
-                f"{spec.title}: the published suite is not at hand, so that its tasks cannot be known again: "
-                "only those of suite seed 0 are kept out (give its folder with --data DIR)"
+                f"{spec.title}: the published suite is missing, so its tasks cannot be excluded, only those of suite "
+                "seed 0 (give its folder with --data DIR)"
             )
         for seed in wanted.validation_seeds:
-            splits["validation"] += _fresh("validation", family_tasks(spec, "open", data, seed), barred)
+            splits["validation"] += _filter_tasks(
+                "validation", family_tasks(spec, "open", data, seed), excluded
+            )
         if wanted.suite == "open":
             for seed in wanted.train_seeds:
                 tasks = family_tasks(spec, "open", data, seed)
-                splits["train"] += _fresh("train", tasks, barred)
+                splits["train"] += _filter_tasks("train", tasks, excluded)
         else:
             tasks = family_tasks(spec, wanted.suite, data, FROZEN_SEED)
-            splits["train"] += _fresh("train", tasks, barred)
+            splits["train"] += _filter_tasks("train", tasks, excluded)
         counts = ", ".join(
             f"{sum(served.task.family == spec.family for served in tasks)} for {split}"
             for split, tasks in splits.items()
         )
-        refused = {} if barred is None else barred.refused
+        refused = {} if excluded is None else excluded.refused
         left_out = "".join(f", {count} left out: {why}" for why, count in sorted(refused.items()))
         note(f"{spec.title}: {counts}{left_out}")
     if evaluated:
         note(
-            f"WARNING: {' and '.join(evaluated)}: served for training (--allow-eval-tasks). What is trained here "
-            "cannot be evaluated on these tasks; every episode's state says `evaluation_tasks`"
+            f"WARNING: {' and '.join(evaluated)}: served for training (--allow-eval-tasks). Do not evaluate the "
+            "trained model on them; each episode's state has `evaluation_tasks: true`"
         )
     for split, served in splits.items():
         if not served:
@@ -168,5 +170,5 @@ def load_table(wanted: RequestedTasks, data: Path | None, note: Note, seed: int 
     return TaskTable(splits, bool(evaluated), seed)
 
 
-def _fresh(split: Split, tasks: Sequence[Task], barred: Excluded | None) -> list[ServedTask]:
-    return [ServedTask(task, split) for task in tasks if barred is None or barred.why_not(task) is None]
+def _filter_tasks(split: Split, tasks: Sequence[Task], excluded: Excluded | None) -> list[ServedTask]:
+    return [ServedTask(task, split) for task in tasks if excluded is None or excluded.why_not(task) is None]

@@ -1,4 +1,4 @@
-"""verifiers finds a taskset by the name of a module: `--env.taskset.id evalharness-worlds`."""
+"""The module that the trainer `verifiers` imports for `--env.taskset.id evalharness-worlds`."""
 
 from evalharness.rl.clients.verifiers import NullHarness, WorldEnv, WorldTaskset
 
