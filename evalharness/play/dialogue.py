@@ -15,21 +15,21 @@ from evalharness.records.episode import FurtherCall, Trim
 MOST_CALLS = 16
 """Maximum number of model calls in one turn. An agent that needs more would never end the turn."""
 _MOST_TRIMS = 64
-"""Maximum number of times that one request is shortened."""
+"""Maximum number of times that the agent may shorten one request because it exceeds the model's context."""
 
 
 @dataclass(frozen=True)
 class TurnReply:
-    """The reply with the action of a turn, and the turn's earlier calls."""
+    """The reply that gave a turn's action, and the earlier model calls of the turn."""
 
     reply: Reply
     parsed: ParsedReply
     further: tuple[FurtherCall, ...]
     sent: str
     policy_s: float
-    """Seconds of all calls, including queueing, failed tries and their pauses."""
+    """Seconds of all calls of the turn, including waiting for a slot, failed tries and the pauses after them."""
     prompt_cut: bool
-    """Whether the server dropped a part of the request."""
+    """Whether the server cut off a part of the request, because the context is full."""
 
 
 @dataclass
@@ -38,18 +38,18 @@ class Dialogue:
     player: Player
     trims: list[Trim] = field(default_factory=list)
     further: list[FurtherCall] = field(default_factory=list)
-    """Further calls of the unfinished turn."""
+    """Calls of the current turn that have not given an action."""
     plan: str | None = None
-    """Name of the reference plan that the policy follows, if any."""
+    """Name of the reference plan that the policy follows (`TextEnv.reference_plans`), if any."""
     _answered: int = 0
-    """Characters of the last answered request."""
+    """Characters of the last request that the server answered."""
     _prompt: int = 0
-    """Tokens of the last answered request; 0 if not known."""
+    """Tokens of the last request that the server answered; 0 if not known."""
     _cut: bool = False
-    """Whether the server dropped a part of the request."""
+    """Whether the server cut off a part of the last request: it extends another but has no more tokens."""
 
     async def ask(self, turn: int) -> TurnReply:
-        """Send requests until the agent has read a reply to the end of its turn.
+        """Send requests until the agent has read a reply that ends the turn.
 
         Raises ContextFullError, ContentFilteredError, PolicyStoppedError, AgentFaultError and infrastructure errors."""
         began = time.perf_counter()
@@ -122,7 +122,7 @@ def form_of(request: Request, call: int) -> RequestForm:
 
 
 def to_model_reply(reply: Reply) -> ModelReply:
-    """Return the part of a reply that an agent reads."""
+    """Return what an agent may read of a reply."""
     return ModelReply(
         reply.text, reply.reasoning.strip(), reply.calls, reply.stopped_by, reply.finish_reason == "length"
     )

@@ -1,6 +1,6 @@
-"""Compute how a run's time was spent, and how close the run came to its shortest possible time.
+"""Compute how a run's time was spent, and compare the run's duration with a lower bound.
 
-Efficiency = bound / wall. The bound is the largest of three times; no run can be faster than any of them:
+Efficiency = bound / duration. The bound is the largest of these three times, because no run can be faster:
 
 * model: the total time of its requests, divided by the number of slots;
 * environments: the CPU time of the simulators, divided by the number of cores;
@@ -27,10 +27,10 @@ class Measured:
     """CPU time of each family's workers, including their start."""
     workers: Mapping[str, int]
     client_cpu_s: float
-    """CPU time of the harness's own process."""
+    """CPU time of the main process, which sends the requests."""
     longest_episode_s: float
     allowed_slot_s: float
-    """Number of slots at the model, multiplied by seconds."""
+    """Mean number of slots at the model, multiplied by the session's seconds."""
     concurrency: int
     """Maximum number of episodes in flight at the end of the session."""
     highest_concurrency: int
@@ -73,7 +73,7 @@ def _turns(run: Measured) -> int:
 def _bounds(run: Measured) -> dict[Bound, float]:
     model_s = sum(times.model_s for times in run.families.values())
     if run.server and 0 < (run.server.requests_s or 0) < model_s:
-        model_s = run.server.requests_s or 0.0  # without the client's delays
+        model_s = run.server.requests_s or 0.0  # without the delays that the client adds
     mean_slots = run.allowed_slot_s / run.wall_s if run.wall_s > 0 else 0.0
     return {
         "model": model_s / mean_slots if mean_slots else 0.0,
@@ -83,7 +83,7 @@ def _bounds(run: Measured) -> dict[Bound, float]:
 
 
 def _shares(run: Measured, family: str | None = None) -> dict[str, float]:
-    """Return shares of the episodes' time; their sum is 1."""
+    """Return the share of each activity in the episodes' time. The shares add up to 1."""
     chosen = [times for name, times in run.families.items() if family in (None, name)]
     parts = {
         "model": sum(times.model_s for times in chosen),

@@ -27,7 +27,7 @@ from evalharness.records.format_trouble import ENOUGH, Replies, cut_prompts
 
 @dataclass
 class SlotPlayer(Player):
-    """A player that waits for a slot at the model before each turn and measures the times."""
+    """A player that waits for a slot before each request, and measures the waiting time and the reply's time."""
 
     player: Player
     slots: Slots
@@ -42,7 +42,7 @@ class SlotPlayer(Player):
                 sent_at = time.perf_counter()
                 reply = await self.player.reply(messages, turn=turn, form=form)
                 seconds = time.perf_counter() - sent_at
-        finally:  # the time of a failed request counts, too
+        finally:  # also measure requests that fail
             ended = time.perf_counter()
             self.times.slot_s += (sent_at or ended) - began
             self.times.model_s += 0.0 if sent_at is None else ended - sent_at
@@ -80,14 +80,14 @@ class Episodes:
     slots: Slots
     progress: Progress
     on_notice: Callable[[str], None] = lambda text: None
-    """Called once with a notice that readers of the scores must know."""
+    """Called once if the server cuts off a part of a request: readers of the scores must know this."""
     longest_s: float = 0.0
-    """Seconds of the longest episode if it were played alone, at the speed of the fastest replies."""
+    """Seconds of the longest episode if it were played alone, at the first decile of the replies' times."""
     _latencies: Latencies = field(default_factory=Latencies)
 
     def __post_init__(self) -> None:
         policy, chosen = self.work.policy, self.work.agent.chosen
-        # A scripted policy needs no slot at a model.
+        # A scripted policy sends no requests, so it needs no slots.
         self._scripted = policy.is_scripted
         self._replies = Replies(policy.max_tokens, chosen.name)
         self._noticed_cut = False

@@ -23,7 +23,7 @@ from evalharness.records.episode import EndedBy, Episode, Turn, ended_by_environ
 
 @dataclass(frozen=True)
 class ActionResult:
-    """The result of an action, or of a reply without an action."""
+    """The result of a turn: the environment's answer, or the correction of a reply without an action."""
 
     observation: str
     terminated: bool = False
@@ -31,19 +31,19 @@ class ActionResult:
     subgoals_completed: tuple[int, ...] = ()
     no_effect: bool | None = None
     environment_s: float = 0.0
-    """Seconds in the simulator."""
+    """Seconds that the simulator needed."""
     worker_s: float = 0.0
-    """Other seconds of waiting for the worker."""
+    """Seconds of waiting for the worker, without the simulator's time."""
 
 
 @dataclass
 class WordedEnvironment:
-    """The environment in the words of the run's perturbation, for policies and agents."""
+    """An environment whose texts and actions have the wording of the run's perturbation."""
 
     world: Environment
     surface: PlayedSurface
     info: dict[str, Any]
-    """The environment's last information on progress and success."""
+    """The info of the environment's last answer, such as progress and success."""
 
     @property
     def last_call(self) -> CallTimes:
@@ -73,7 +73,7 @@ class WordedEnvironment:
         )
 
     async def valid_actions(self) -> list[str]:
-        # Keep the canonical order, so that a random policy chooses the same actions under every perturbation.
+        # Keep the order of the unperturbed actions: a random policy then chooses the same ones when perturbed.
         return [self.surface.action(action) for action in await self.world.valid_actions()]
 
     async def oracle(self) -> list[str]:
@@ -97,8 +97,7 @@ async def play(
     keep_thinking: bool = False,
     on_turn: Callable[[Turn], None] = lambda turn: None,
 ) -> Episode:
-    """Play `task` to its end with a new `agent` (None: `react`). `keep_thinking`: reasoning stays in the conversation.
-
+    """Play one episode of `task` with a new `agent` (None: `react`). `keep_thinking`: keep reasoning in the messages.
     Raises AgentFaultError, and infrastructure errors, after which the caller starts the episode again."""
     started, clock = time.time(), time.perf_counter()
     surface = surface.for_game(task.words)

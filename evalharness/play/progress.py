@@ -11,18 +11,18 @@ from evalharness.records.episode import Episode, Turn
 from evalharness.records.store import EpisodeKey
 
 _RECENT, _ENOUGH = 200, 20
-"""Maximum and minimum number of turns from which the rate is computed."""
+"""The rate of turns is computed from the last `_RECENT` turns, if there are at least `_ENOUGH`."""
 
 
 @dataclass
 class FamilyProgress:
     total: int
     done: int = 0
-    """Episodes finished, including those of earlier sessions."""
+    """Finished episodes, including the episodes of earlier sessions of the run."""
     successes: int = 0
     progress_sum: float = 0.0
     failures: int = 0
-    """Episodes given up after an infrastructure failure."""
+    """Episodes that were given up after failures of a server or a simulator."""
     running: int = 0
 
 
@@ -42,9 +42,9 @@ class Progress:
     refusals: int = 0
     """Requests that the server refused as too busy (429, 503)."""
     engine: Callable[[], str] = lambda: ""
-    """Return one line on the concurrency and the load of the model's server."""
+    """Return a line on the requests in flight and the load of the model's server."""
     turns_left: dict[EpisodeKey, float] = field(default_factory=dict)
-    """Maximum number of turns left in each unfinished episode."""
+    """For each unfinished episode, the number of turns up to its turn limit."""
     turn_ends: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT))
     """Time (`time.monotonic`) of the end of each recent turn."""
     on_episode: Callable[[Episode], None] = lambda episode: None
@@ -81,8 +81,8 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """Estimated seconds for the turns left, at the rate of the recent turns; None before `_ENOUGH` turns. Episodes
-        can end before their turn limit, but the rate falls when few episodes are left."""
+        """Estimated seconds for the remaining turns, at the rate of the recent turns; None before `_ENOUGH` turns. The
+        estimate assumes that episodes reach the turn limit, but the rate falls at the end: the errors partly cancel."""
         left = sum(list(self.turns_left.values()))
         if len(self.turn_ends) < _ENOUGH or not left:
             return None

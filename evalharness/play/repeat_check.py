@@ -22,8 +22,9 @@ TurnKey = tuple[str, int, int]
 
 
 async def check_repeats(work: Work, folder: Path, model: Replicas) -> RepeatCheck:
-    """Ask `Work.repeat_turns` turns again, one after the other. Turns are drawn by a hash of their names, so the draw
-    does not depend on the order in which episodes ended. Stop early if the server fails or the time is over."""
+    """Ask `Work.repeat_turns` turns of the run again, one at a time, and count replies that differ. The turns are
+    chosen by a hash of their names, so the choice does not depend on the order in which episodes ended. Stop early if
+    the server fails or the time limit is reached."""
     asked = differed = 0
     for episode, rebuilt in _draw_turns(work, folder):
         request, turn = rebuilt.requests[-1], rebuilt.turn
@@ -43,7 +44,7 @@ async def check_repeats(work: Work, folder: Path, model: Replicas) -> RepeatChec
 
 
 def _draw_turns(work: Work, folder: Path) -> Iterator[tuple[Episode, RebuiltTurn]]:
-    """Yield turns that the agent can ask again with the very messages of then."""
+    """Yield chosen turns whose request can be rebuilt exactly and had temperature 0."""
     names = (
         (episode.task_id, episode.sample, turn.turn)
         for episode in read_episodes(folder)

@@ -39,17 +39,17 @@ class PendingEpisode:
 
 @dataclass
 class _Queue:
-    """One family's episodes: those with the most expected turns first, then the hard ones. In a run, the expected turns
-    are the turn limit; `verify` knows the recorded number."""
+    """The episodes of one family that are left. Episodes with the most expected turns come first, then hard tasks. A
+    run expects as many turns as the limit allows; `verify` expects the recorded number."""
 
     jobs: deque[PendingEpisode]
     in_flight: int = 0
     turns_left: float = 0.0
-    """Expected turns of the episodes that are queued or in flight."""
+    """Expected turns of the queued episodes and the episodes in flight."""
 
     @property
     def slot_share(self) -> float:
-        """Episodes in flight for each expected turn that is left; the family with the fewest gets the next slot."""
+        """Episodes in flight for each expected turn. The next slot goes to the family with the lowest value."""
         return self.in_flight / max(self.turns_left, 1.0)
 
 
@@ -57,8 +57,8 @@ class _Queue:
 class Scheduler:
     """Plays jobs with as many episodes in flight as the slots allow.
 
-    No turn, episode or family waits for all others. A free slot goes to the family that has the fewest slots for its
-    remaining work. So all families end together, and a family whose environments are slow or hang never takes more
+    No episode waits for a batch of other episodes. A free slot goes to the family that has the fewest slots for its
+    remaining work. So all families end at about the same time. A family with slow or hanging environments gets no more
     than its share of the slots while another family has work.
     """
 
@@ -70,9 +70,9 @@ class Scheduler:
     slots: Slots
     tries: int
     cores: int = field(default_factory=usable_cores)
-    """Cores of all machines that workers run on."""
+    """Number of cores of all machines on which workers run."""
     policy_alive: Callable[[], str | None] = lambda: None
-    """Return why the policy can never answer again, or None."""
+    """Return why the policy cannot answer any more, such as a dead server; None while it can."""
     stop_reason: Callable[[], str | None] = lambda: None
     """Return why no further episode may begin and the episodes in flight must stop; None if the run goes on."""
     _queues: dict[str, _Queue] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class Scheduler:
         )
 
     async def run(self, jobs: Sequence[PendingEpisode]) -> None:
-        """Play all jobs. Raises AbortedError, StoreError or UserError; then no other episode continues."""
+        """Play all jobs. If AbortedError, StoreError or UserError is raised, all episodes in flight are cancelled."""
         self._queues = _queues(jobs)
         try:
             async with asyncio.TaskGroup() as group:
@@ -111,7 +111,8 @@ class Scheduler:
         waiting = {family: queue for family, queue in self._queues.items() if queue.jobs}
         ready = [f for f, queue in waiting.items() if queue.in_flight < self.pools[f].capacity]
         if not ready:
-            # Slots are free but all environments are in use: add workers to the family with the most work left.
+            # Slots are free but all environments are in use: add a worker to the family with the most expected turns
+            # per worker.
             behind = sorted(waiting, key=lambda f: (-waiting[f].turns_left / self.pools[f].size, f))
             ready = [next((f for f in behind if self.pools[f].grow()), "")]
         return min(
@@ -151,7 +152,7 @@ class Scheduler:
             self.slots.end_episode()
 
     async def _finish(self, job: PendingEpisode, pool: EnvironmentPool) -> None:
-        """Play one job, and start it again if infrastructure fails, until it is finished or given up."""
+        """Play one job. Repeat it after infrastructure failures, until it is finished or given up."""
 
         async def once() -> Episode:
             async with pool.environment() as environment:
@@ -164,8 +165,9 @@ class Scheduler:
             self.on_episode(episode)
 
     async def _look_after_pools(self) -> None:
-        """Add a worker to a family if its workers are busy and a core is idle, or if all its environments are in use,
-        the model has free slots and at least half of the cores are idle."""
+        """Check every two seconds whether to add a worker to a family. Add one if the family's workers are busy and a
+        core is idle. Also add one if the family's environments are all in use, the model has free slots, and half of
+        the cores are idle."""
         with contextlib.suppress(asyncio.CancelledError):
             while True:
                 await asyncio.sleep(_LOOK_EVERY)
@@ -188,7 +190,7 @@ class Scheduler:
 def _queues(jobs: Sequence[PendingEpisode]) -> dict[str, _Queue]:
     queues = {}
     for family, family_jobs in sorted(group_by_key((job.task.family, job) for job in jobs).items()):
-        # Equally long jobs: hard ones before easy ones, then in the order of the table (the sort is stable).
+        # Sort by length, then hard tasks first; other jobs keep the order of the task table.
         longest_first = sorted(
             family_jobs, key=lambda job: (-job.expected_turns, job.task.difficulty != "hard")
         )

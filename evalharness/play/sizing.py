@@ -1,4 +1,4 @@
-"""Choose the initial number of requests and of environment processes of a session."""
+"""Choose the initial number of requests in flight and of worker processes."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from evalharness.play.scheduler import PendingEpisode
 from evalharness.play.workers.pool import EnvironmentPool
 
 WORKERS_PER_CORE = 2
-"""Maximum number of a family's workers per core while cores are idle, since workers wait for the model. With one worker
-a core, a family's episodes can need two rounds: 66 s instead of 42 with a model that takes a second a turn."""
+"""Maximum number of workers of a family per core while cores are idle. Workers mostly wait for the model; with one
+worker per core a family could need two rounds of episodes (66 s instead of 42 with a model that takes 1 s a turn)."""
 _FEW_ENVIRONMENTS = 8
-"""Workers with fewer environments mostly wait for the model, so a family may have this many workers on busy cores."""
+"""A worker with fewer environments is idle most of the time. Such a family may add workers while all cores are busy."""
 
 
 def request_slots(policy: PolicyConfig, workers: int, jobs: int, cores: int) -> Slots:
     if policy.concurrency is not None:
         return Slots(policy.concurrency, pinned=True)
     if policy.is_scripted:
-        # No episode waits for a model: as many episodes as processes that can work at once.
+        # A script replies at once, so more episodes than processes that work at the same time would only wait.
         return Slots(max(2 * cores, workers), pinned=True)
     servers = max(policy.replicas, len(policy.endpoints))
     return Slots(max(1, min(servers * MOST, jobs)))
@@ -41,8 +41,8 @@ def make_pools(
 ) -> dict[str, EnvironmentPool]:
     """Make a pool for each family that has jobs. No process is started yet.
 
-    `workers`: family -> processes, if the user set the number. `scripted`: no episode waits for a model, so
-    environments are always busy."""
+    `workers`: family -> processes, if the user set the number. `scripted`: replies take no time, so
+    a worker gets only one episode at a time."""
     count = Counter(job.task.family for job in jobs)
     expected = dict.fromkeys(count, 0.0)
     for job in jobs:

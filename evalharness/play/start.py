@@ -1,4 +1,4 @@
-"""One session of a run (`sessions` in manifest.json): open the policy, play and store every job, measure the time."""
+"""Play one session of a run (`sessions` in manifest.json): open the policy, play the jobs, store the episodes."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class StartResult:
     """The result of a session."""
 
     stopped: str | None
-    """Why the session ended before every job was tried; None if all were tried."""
+    """Why the session ended before every episode was tried; None if all were tried."""
     timing: Timing
 
 
 class RunSession:
-    """A session of a run. The slots and pools are made before the policy is opened; call `play` once."""
+    """A session of a run. `__init__` makes the slots and the pools; `play` opens the policy and is called once."""
 
     def __init__(self, work: Work, store: RunStore, progress: Progress) -> None:
         self.work = work
@@ -72,7 +72,7 @@ class RunSession:
             if self.work.repeat_turns and stopped is None and isinstance(opened.policy, Replicas):
                 self.progress.status = "asking turns again (--repeat-check)"
                 self.store.note_repeat_check(await check_repeats(self.work, self.store.folder, opened.policy))
-        # The workers' CPU time was last read when the pools were closed.
+        # `pool.cpu_s` is final now: the last measurement was made when the pools were closed.
         cpu_s = {family: pool.cpu_s for family, pool in self.pools.items()}
         return StartResult(stopped, self._timing(replace(measured, environment_cpu_s=cpu_s), sessions))
 
@@ -88,7 +88,7 @@ class RunSession:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._close_pools)
             if not self.work.policy.is_scripted and not self.work.policy.is_endpoint:
-                # Import simulators while the model is loaded.
+                # Start the workers while vLLM loads the model.
                 imports = asyncio.gather(*(pool.warm_up() for pool in self.pools.values()))
                 stack.callback(imports.cancel)
             try:
@@ -101,8 +101,8 @@ class RunSession:
         await asyncio.gather(*(pool.close() for pool in self.pools.values()))
 
     async def _play_jobs(self, opened: Opened) -> tuple[str | None, Measured]:
-        """Return why the session ended before every job was tried (or None), and the measurements from the first
-        episode's start to the last episode's end."""
+        """Return why the session ended before every job was tried (or None), and the measurements. The time counts from
+        the start of the first episode to the end of the last episode."""
         work, progress, pools = self.work, self.progress, self.pools
         insight = ServerInsight(
             opened.metrics,
@@ -186,7 +186,7 @@ class RunSession:
             self.progress.give_up(job.task.family, job.task.id, job.sample)
 
     def _line(self, insight: ServerInsight) -> str:
-        """Return the live view's line on the concurrency and the server."""
+        """Return the line of the live view that shows the requests in flight and the load of the server."""
         slots = self.slots
         parts = [f"{slots.episodes} episode{'' if slots.episodes == 1 else 's'} in flight"]
         if not self.work.policy.is_scripted:

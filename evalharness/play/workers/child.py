@@ -3,7 +3,7 @@
 Run as `python -P -m evalharness.play.workers.child FAMILY DATA`. The worker first writes `{"ready": true}`. Then it
 reads one request a line, `{"id": 7, "slot": 0, "op": "step", ...}`, and writes one answer a line, `{"id": 7, "result":
 ..., "took": seconds}` or `{"id": 7, "error": ..., "kind": ..., "where": ...}`. JSON is used since loading a pickle can
-run code. A worker ends at the end of its standard input, so it never outlives its parent.
+run code. A worker ends when its standard input is closed, so it never outlives its parent.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ def private_stdout() -> IO[str]:
 
 
 class NotMadeError(Exception):
-    """The simulator's own libraries or programs do not start on this machine."""
+    """The environment could not be made: the simulator's libraries or programs do not start on this machine."""
 
 
 class Environments:
-    """The environments of this process; each is made at its first use and reused in later episodes."""
+    """The environments of this process. Each environment is made when needed, and reused for later episodes."""
 
     def __init__(self, family: str, data: Path | None, engine: str) -> None:
         spec = specs()[family]
@@ -95,7 +95,7 @@ def answer_request(
 ) -> dict[str, Any]:
     """Execute one request and return its answer: the result and its seconds, or the error.
 
-    `for_user`: the simulator did not fail, but a person must fix something; another try would not help.
+    `for_user`: a person must fix something, so a retry would fail again.
     `not_made`: the environment could not be made.
     """
     began = time.perf_counter()

@@ -1,8 +1,7 @@
-"""Send requests to one process over its standard streams: many are pending at once, and answered in order.
-
-A process executes one request at a time. If a request were sent only after the answer to the previous one, the process
-would be idle for a round trip through two pipes and a busy event loop each time. With hundreds of episodes in flight,
-this idle time was 200 times the simulators' own time (measured on a loaded machine).
+"""Send many requests to one process over its standard streams; the process answers them one after the other.
+A process executes one request at a time. If the next request were sent only after the previous answer, the process
+would be idle for a round trip through two pipes and a busy event loop. With hundreds of episodes in flight, this idle
+time was 200 times the time of the simulators (measured on a loaded machine).
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ class PipelineBrokenError(Exception):
 
 
 class PipelineGoneError(PipelineBrokenError):
-    """The pipeline broke during another request."""
+    """Another request than this one broke the pipeline."""
 
 
 @dataclass
@@ -33,8 +32,8 @@ class _PendingRequest:
 
 
 class Pipeline:
-    """The streams of one process. When the pipeline breaks, `on_break` is called once with the reason, before any
-    request fails; it ends the process."""
+    """Sends requests to one process and reads its answers. If the process fails, `on_break` is called once with the
+    reason, before the pending requests fail. `on_break` must end the process."""
 
     def __init__(self, process: asyncio.subprocess.Process, on_break: Callable[[str], None]) -> None:
         self._process = process
@@ -69,11 +68,11 @@ class Pipeline:
                 async with self._writing:
                     await self._process.stdin.drain()
         except (OSError, RuntimeError):
-            pass  # `_read` sees the end of the process, too, and reports the reason
+            pass  # `_read` also notices the end of the process, and reports the reason
         return await pending.answer
 
     def take_death_reason(self) -> str | None:
-        """Return once how the process ended while no request was pending: no other error reports it."""
+        """Return why the process ended, if no request was pending then; return it only once."""
         reason, self._death_reason = self._death_reason, None
         return reason
 
@@ -118,11 +117,11 @@ class Pipeline:
         self._on_break(reason)
         if self._pending and not (first := self._pending.popleft().answer).done():
             first.set_exception(PipelineBrokenError(reason))
-            first.exception()  # mark it as retrieved: perhaps no task waits for it any more
+            first.exception()  # otherwise asyncio warns if the waiting task was cancelled
         self._fail_pending()
 
     def abandon(self) -> None:
-        """Fail the pending requests; the end of the process is then not an error."""
+        """Let the pending requests fail. After this call the end of the process is not an error."""
         self._broken = True
         self._fail_pending()
 

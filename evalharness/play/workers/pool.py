@@ -22,7 +22,7 @@ BUSY = 0.7
 """If a family's workers are busy for a larger share of the time than this, another worker is started."""
 _SPARE_BYTES = 512 * 2**20
 _UNKNOWN_BYTES = 400 * 2**20
-"""Assumed size of a worker before the first measurement; the largest, a Java process, has 100 to 800 MB."""
+"""Assumed memory of a worker before the first measurement. The largest workers, Java processes, have 100 to 800 MB."""
 
 
 def available_bytes() -> int:
@@ -34,14 +34,14 @@ def available_bytes() -> int:
 
 @dataclass
 class _PooledWorker:
-    """A worker and the pool's facts about it."""
+    """A worker, and what the pool records about it."""
 
     worker: WorkerProcess
     free: list[int]
-    """Numbers of its environments without an episode; the last is used next."""
+    """Numbers of the worker's environments that play no episode; the last number is used next."""
     episodes: int = 0
     warm_bytes: int | None = None
-    """Resident bytes after the first `per_worker` episodes."""
+    """Resident bytes of the worker after its first `per_worker` episodes."""
     checked: float = field(default_factory=time.monotonic)
     retiring: bool = False
     cpu_s: float = 0.0
@@ -49,27 +49,23 @@ class _PooledWorker:
 
 @dataclass
 class EnvironmentPool:
-    """Gives every episode an environment, and replaces broken workers.
-
-    The pool has at most `size` workers; `grow` raises this number up to `busy_workers`, or up to `max_workers` if cores
-    are idle.
-    """
+    """Gives each episode an environment, and replaces broken workers. The pool has at most `size` workers. `grow`
+    raises `size` up to `busy_workers`; if cores are idle, up to `max_workers`."""
 
     spec: EnvSpec
     data: Path | None
     max_workers: int
     log: Path | None = None
     size: int = 0
-    """Maximum number of workers now; 0 means `max_workers`."""
+    """Current maximum number of workers; 0 means `max_workers`."""
     busy_workers: int = 0
-    """Maximum number of workers while no core is idle; 0 means `max_workers`."""
+    """Limit of `size` while all cores are busy; 0 means `max_workers`."""
     episodes_per_worker: int | None = None
     """Episodes in flight in one worker; the default is `envs_per_worker`."""
     make_worker: Callable[[EnvSpec, Path | None, Path | None], WorkerProcess] = WorkerProcess
     times: FamilyTimes = field(default_factory=FamilyTimes)
     repeats_fatal_actions: bool = False
-    """Whether an action that ends its worker is repeated in a new one, to find out whether the action is the cause
-    (`RemoteEnvironment.step`)."""
+    """Whether a new worker repeats an action that ended its worker (`RemoteEnvironment.step`)."""
     recycled: int = 0
     """Workers replaced because their memory had grown."""
 
@@ -95,7 +91,7 @@ class EnvironmentPool:
 
     @property
     def most(self) -> int:
-        """Maximum number of the family's episodes in flight with `max_workers` workers."""
+        """Maximum number of the family's episodes in flight if `size` grows to `max_workers`."""
         return self.max_workers * self.per_worker
 
     @property
@@ -127,7 +123,7 @@ class EnvironmentPool:
         return True
 
     def look(self) -> float:
-        """Return the share of the time since the last call in which the workers were busy, 0..1."""
+        """Return the share of the time since the last call in which the family's workers computed, 0..1."""
         then, before = self._last_look
         now, busy = time.monotonic(), self.times.environment_s
         self._last_look = (now, busy)
@@ -157,7 +153,8 @@ class EnvironmentPool:
                 self._changed.notify()
 
     def _pick(self) -> _PooledWorker | None:
-        """Return the least busy worker, or a new one if all have episodes and one more is allowed, or None."""
+        """Return the worker with the most free environments. If no worker is completely free, start a new one up to
+        `size`. Return None if no environment is free."""
         for pooled in [pooled for pooled in self._pooled if pooled.worker.broken]:
             self._drop(pooled)
         candidates = [pooled for pooled in self._pooled if not pooled.retiring]
@@ -184,7 +181,7 @@ class EnvironmentPool:
         task.add_done_callback(self._closing.discard)
 
     def _check(self, pooled: _PooledWorker) -> None:
-        """Measure a worker's memory at intervals. If it has grown, replace the worker after its current episodes."""
+        """Measure a worker's memory at intervals. If it has grown, replace the worker after its episodes."""
         if pooled.worker.broken or pooled not in self._pooled:
             return
         if not pooled.retiring and time.monotonic() - pooled.checked >= _CHECK_EVERY:

@@ -27,7 +27,7 @@ _LINE_LIMIT = 64 * 1024 * 1024
 _START_TIMEOUT = 120.0
 """Seconds for a process to import its simulator on a busy machine."""
 _LAST_BYTES, _LAST_LINES = 4096, 3
-"""Maximum bytes and lines in an error message from the standard error of a process that did not start."""
+"""An error message about a process that did not start quotes at most so many bytes and lines of its standard error."""
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 """No simulator multiplies large matrices, but numpy starts a thread for every core, and each first waits in a busy
 loop: half of a worker's start time on two cores, and more on more cores."""
@@ -38,20 +38,20 @@ class WorkerError(InfrastructureError):
 
 
 class WorkerGoneError(WorkerError):
-    """Another episode's call ended the process of this episode."""
+    """Another episode's call ended the worker that this episode used."""
 
 
 class WorkerStartError(WorkerError):
-    """The worker ended by itself before it was ready: something on this machine is missing or broken. The message has
-    the end of its standard error."""
+    """The worker ended before it was ready, because something on this machine is missing or broken. The message quotes
+    the end of the worker's standard error."""
 
 
 _STARTS = 16
-"""Maximum number of starts of one episode in one try, if other episodes end its worker."""
+"""Maximum number of starts in one try of an episode. Another start follows if another episode ends the worker."""
 
 
 async def despite_others(once: Callable[[], Awaitable[T]]) -> T:
-    """Call `once` and return its result; call it again if other episodes end its worker, which is not its failure."""
+    """Return the result of `once`. If another episode ends the worker, call `once` again: its try has not failed."""
     for _ in range(_STARTS):
         with contextlib.suppress(WorkerGoneError):
             return await once()
@@ -76,9 +76,9 @@ class WorkerProcess:
         self.broken = False
         """Whether the process has died or was killed; it will never answer again."""
         self.lost: str | None = None
-        """Why the process failed; None if it did not fail, or if no caller waited for its answer."""
+        """Why the process failed after its start. None if it did not, or was killed because its caller was cancelled."""
         self.answered = False
-        """Whether the process has started."""
+        """Whether the process has answered a call."""
         self.last_call = CallTimes()
         """Times of the last call."""
         self._errors: IO[bytes] | None = None
@@ -88,14 +88,14 @@ class WorkerProcess:
         self._pipeline: Pipeline | None = None
         self._starting = asyncio.Lock()
         self._took_s = 0.0
-        """Seconds in the simulator, summed over all calls."""
+        """Seconds that the simulator needed, summed over all calls."""
 
     @property
     def pid(self) -> int | None:
         return None if self._process is None else self._process.pid
 
     async def _start(self) -> asyncio.subprocess.Process:
-        # This file is read if the process does not start, and closed with the worker.
+        # `_start_error` reads this file, and `close` closes it.
         self._errors = (
             tempfile.TemporaryFile()  # noqa: SIM115
             if self.log is None
@@ -134,8 +134,8 @@ class WorkerProcess:
             return self._pipeline
 
     async def call(self, slot: int, op: str, timeout: float, **arguments: Any) -> Any:
-        """Send a call to the environment `slot` and return its result. Raises WorkerError if the process dies, does not
-        answer in `timeout` seconds, or raises; WorkerStartError if it does not start.
+        """Send a call to the environment `slot` and return its result. Raises WorkerStartError if the process does not
+        start, and WorkerError if it dies, raises an error or does not answer in `timeout` seconds.
 
         After an error the process group is dead and the worker cannot be used again. Calls may overlap; the process
         executes them one after the other, and each timeout counts from the answer to the previous call.
@@ -159,13 +159,13 @@ class WorkerProcess:
             self.kill()
             raise WorkerStartError(f"the {self.spec.title} worker cannot be started: {error}") from error
         except asyncio.CancelledError:
-            self.kill()  # the run is cancelled: a hanging simulator must not delay its end
+            self.kill()  # kill a simulator that may hang, so that a cancelled run ends at once
             raise
         self.answered = self.answered or not answer.get("not_made")
         if "error" in answer:
             if answer["for_user"]:
                 raise UserError(answer["error"])
-            pipeline.abandon()  # the pending calls of other episodes did not end the worker
+            pipeline.abandon()  # calls of other episodes are repeated
             if answer["not_made"]:
                 self.kill()
                 raise WorkerStartError(f"the {self.spec.title} worker does not start: {answer['error']}")
@@ -176,8 +176,8 @@ class WorkerProcess:
         took = answer["took"]
         self._took_s += took
         if started:
-            # Since this call was sent, the process also executed calls of other episodes; the first of them may have
-            # begun earlier.
+            # The process also executed other episodes' calls since this call was sent. The first may have begun even
+            # earlier, so the wall time limits the waiting time.
             waited = min(self._took_s - before - took, time.perf_counter() - sent_at - took)
             self.last_call = CallTimes(waited_s=max(0.0, waited), took_s=took)
         else:
@@ -237,7 +237,7 @@ class WorkerProcess:
             self.kill()
             await self._process.wait()
         finally:
-            # The group can outlive its leader, such as a simulator's child processes.
+            # Kill the process group: child processes of a simulator can outlive the worker.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             if self._pipeline is not None:
@@ -252,16 +252,16 @@ class RemoteEnvironment:
     slot: int
     times: FamilyTimes = field(default_factory=FamilyTimes)
     last_call: CallTimes = field(default_factory=CallTimes)
-    """Times of this environment's last call; the worker's `last_call` can be another episode's."""
+    """Times of this environment's last call. `worker.last_call` can belong to another environment of the worker."""
     make_worker: Callable[[], WorkerProcess] | None = None
-    """Makes another worker, to find out whether an action ends every worker."""
+    """Make another worker, in which an action that ended the pool's worker is repeated."""
     _task: Task | None = None
     _actions: list[str] = field(default_factory=list)
     """Actions executed since the reset."""
     _info: dict[str, Any] = field(default_factory=dict)
     """The info of the last answer."""
     _own: WorkerProcess | None = None
-    """A worker made after an action had ended the pool's worker, for another trial of the task."""
+    """A worker for only this environment, after an action has ended the pool's worker."""
 
     async def _call(self, op: str, timeout: float, **arguments: Any) -> Any:
         result = await self.worker.call(self.slot, op, timeout, **arguments)
@@ -278,8 +278,8 @@ class RemoteEnvironment:
         return goal, observation, self._info
 
     async def step(self, action: str) -> tuple[str, bool, dict[str, Any]]:
-        """Execute an action. If it ends its worker, repeat the episode's actions in a new worker. If the action ends
-        the new worker, too, the action is the cause, and the episode is over (`halted`); otherwise raise the error."""
+        """Execute an action. If the worker dies, repeat the episode's actions in a new worker. If the new worker dies
+        at the same action, the action is the cause, and the episode is over (`halted`). Otherwise raise the error."""
         try:
             observation, terminated, self._info = await self._step(action)
         except (WorkerGoneError, WorkerStartError):
