@@ -24,7 +24,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # On first use: `import evalharness` itself stays quick, and so does every worker process.
+    # Import a module when a name of it is first used, so that `import evalharness` and worker processes start fast.
     if name in ("EvalharnessError", "InfrastructureError", "UserError"):
         from evalharness.base import errors
 

@@ -1,8 +1,8 @@
 import os
 import sys
 
-# `python -m` looks in the current folder first, and a folder of the user's may hold `envs/`, `random.py` or `numpy.py`.
-# The command `evalharness` does not look there. (`os` is loaded whenever Python starts; nothing else is, before this.)
+# `python -m` imports from the current folder first, which may contain `envs/`, `random.py` or `numpy.py`. Remove this
+# folder from the path before other imports. (Python itself has imported `os` and `sys`.)
 if not sys.flags.safe_path and sys.path[0] in ("", os.getcwd()):  # noqa: PTH109
     del sys.path[0]
 

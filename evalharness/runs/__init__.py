@@ -1,1 +1,1 @@
-"""Playing and results together: evaluation, studies, the dry run, the live view, the list of runs."""
+"""Evaluations and studies, and what combines playing with results: the dry run, the live view, the list of runs."""

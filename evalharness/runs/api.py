@@ -39,7 +39,7 @@ class Run:
     folder: Path
 
     def __repr__(self) -> str:
-        """Return one line: the run and its progress, or that it cannot be read (without an error)."""
+        """Return one line with the run and its progress, or with the reason why the run cannot be read."""
         try:
             return self._summarise()
         except UserError as error:
@@ -61,17 +61,17 @@ class Run:
 
     @cached_property
     def summary(self) -> Summary:
-        """The scores, computed from the episodes; fractions 0..1. The same as `summary.json`."""
+        """The scores, computed from the stored episodes: the content of `summary.json`. Rates are fractions 0..1."""
         return summarize(self.folder, earlier_timing(self.folder))
 
     @property
     def episodes(self) -> pd.DataFrame:
-        """Return one row per episode, sorted by family, task and sample; of a study, run by run."""
+        """Return one row per episode, sorted by family, task and sample. A study has the rows of all its runs."""
         return self._frames[0]
 
     @property
     def turns(self) -> pd.DataFrame:
-        """Return one row per turn, sorted by family, task, sample and turn; of a study, run by run."""
+        """Return one row per turn, sorted by family, task, sample and turn. A study has the rows of all its runs."""
         return self._frames[1]
 
     @cached_property
@@ -81,7 +81,7 @@ class Run:
         return data_frames(*some_run_folders([self.folder]))
 
     def episode(self, task_id: str, sample: int = 0) -> Episode:
-        """Return one whole episode. Raises KeyError if it is not (yet) played."""
+        """Return one episode with all its turns. Raises KeyError if the episode has not been played."""
         from evalharness.results.tables import sorted_episodes
 
         for episode in sorted_episodes(self.folder):
@@ -95,15 +95,15 @@ class Run:
 
 
 class Study(Run):
-    """A folder with several runs. `episodes` and `turns` hold the rows of all; `manifest`, `summary` and `scores` are
-    those of each run."""
+    """A folder with several runs. `episodes` and `turns` have the rows of all runs. Take `manifest` and so on
+    from one of `runs`."""
 
     def __repr__(self) -> str:
         return f"<Study of {len(self.runs)} runs, {str(self.folder)!r}>"
 
     @cached_property
     def runs(self) -> dict[str, Run]:
-        """Map the name of each run to it."""
+        """Map the name of each run to the run."""
         return {folder.name: Run(folder) for folder in some_run_folders([self.folder])}
 
 
@@ -111,7 +111,7 @@ AnyRun = Run | str | Path
 
 
 def load_run(folder: str | Path) -> Run:
-    """Load a run, or a study as a `Study`. Raises `UserError` if `folder` holds neither."""
+    """Load a run, or a study as a `Study`. Raises `UserError` if `folder` is neither."""
     if read_study(Path(folder)) is not None:
         return Study(Path(folder))
     run = Run(Path(folder))
@@ -130,7 +130,7 @@ def _merge_runs(runs: AnyRun | Sequence[AnyRun]) -> ScoredRun:
 
 
 def run(model: str, *, data: str | Path | None = None, show_progress: bool = False, **options: Any) -> Run:
-    """Evaluate `model`, or continue: the options are those of `evalharness run`, `max_turns` for `--max-turns`.
+    """Evaluate `model`, or continue its run. `options` are the options of `evalharness run`, as in `max_turns=20`.
 
     Returns when every episode is played. Raises `UserError` for errors that the caller can fix, and
     `InfrastructureError` if a server, simulator or disk left episodes unplayed (finished episodes are kept; the same
@@ -151,10 +151,10 @@ def run(model: str, *, data: str | Path | None = None, show_progress: bool = Fal
 
 
 def compare(baseline: AnyRun | Sequence[AnyRun], run: AnyRun | Sequence[AnyRun]) -> Comparison:
-    """Compare `run` with `baseline`, paired by task, as `evalharness compare`; lists are repeats or trainings, runs
-    that differ only in their seed.
+    """Compare `run` with `baseline`, paired by task, like `evalharness compare`. A list joins repeats of a run, or runs
+    of models that were trained with different seeds.
 
-    Raises `UserError` if the runs are not comparable (other suites, turn limits, labels).
+    Raises `UserError` if the runs are not comparable: their suites, turn limits or labels differ.
     """
     return compare_runs([_merge_runs(baseline), _merge_runs(run)])[0]
 
@@ -167,8 +167,8 @@ def leaderboard(
     held_in: Sequence[str] = (),
     table: str | None = None,
 ) -> Leaderboard:
-    """Rank `runs` among the published rows, or alone. `held_in`: families that their models were trained on. `table`:
-    a family whose own table replaces the main one.
+    """Rank `runs`, by default together with published results. `held_in`: families on which the models of `runs` were
+    trained. `table`: a family whose published results replace the main table.
 
     Raises `UserError` if the runs do not belong in one table.
     """

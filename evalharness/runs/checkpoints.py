@@ -23,7 +23,7 @@ _LOOK_EVERY = 20.0
 class Checkpoint:
     name: str
     axis: str
-    """`step`, `epoch` or `episode`."""
+    """What `number` counts: `step`, `epoch` or `episode`."""
     number: int
     path: Path
     is_adapter: bool
@@ -32,16 +32,14 @@ class Checkpoint:
 @dataclass(frozen=True)
 class FoundCheckpoints:
     checkpoints: tuple[Checkpoint, ...]
-    """Complete ones, by number."""
+    """The complete checkpoints, sorted by their number."""
     incomplete: Mapping[str, str]
-    """Name -> what is missing: the checkpoint is still being written, or broken."""
+    """Name of an incomplete checkpoint -> what is missing. It is still being written, or broken."""
 
 
 def find_checkpoints(folder: Path, only: str | None = None, *, none_yet: bool = False) -> FoundCheckpoints:
-    """Find `checkpoint-N`, `step_N`, `epoch_N` in `folder`; `only`: a pattern for their names.
-
-    Raises UserError if there is none, unless `none_yet` allows that, or if two checkpoints have one number.
-    """
+    """Find the checkpoints in `folder`: `checkpoint-N`, `step_N` or `epoch_N`. `only`: a pattern for their names.
+    Raises UserError if two checkpoints have the same number, or if there is no checkpoint and `none_yet` is false."""
     with system_errors(f"{folder}", "; give the folder that holds the checkpoints"):
         names = sorted(entry.name for entry in folder.iterdir() if entry.is_dir())
     listed = [name for name in names if _NAME.fullmatch(name) and (only is None or fnmatchcase(name, only))]
@@ -71,7 +69,7 @@ def find_checkpoints(folder: Path, only: str | None = None, *, none_yet: bool = 
 
 
 def axis_and_number(name: str) -> tuple[str, int]:
-    """Return (axis, number) of a checkpoint's name: `checkpoint-500` is step 500."""
+    """Return (axis, number) of a checkpoint's name, for example (step, 500) for `checkpoint-500`."""
     match = _NAME.fullmatch(name)
     if match is None:
         raise UserError(f"{name!r} is no checkpoint-N, step_N or epoch_N")
@@ -86,8 +84,8 @@ def runs_of(
     merge: bool,
     select_seed: int | None,
 ) -> dict[str, RunConfig]:
-    """Map names to runs. `config.policy.model` is the folder of the checkpoints; `base`: the model of adapters. The
-    runs of one checkpoint follow each other, so its weights are loaded once."""
+    """Map each checkpoint's name to its run. `config.policy.model` is the folder of the checkpoints; `base` is the base
+    model of adapters. The run for `--select-on` follows the checkpoint's main run, so the weights are loaded once."""
     runs = {}
     for checkpoint in checkpoints:
         own: dict[str, object] = {
@@ -108,7 +106,7 @@ def runs_of(
 
 
 def select_seed(text: str | None, reported: SelectionConfig) -> int | None:
-    """Return the seed in `open:SEED`. Raises UserError if the run itself plays that suite."""
+    """Return SEED of `--select-on open:SEED`. Raises UserError if this is the suite whose scores are reported."""
     if text is None:
         return None
     suite, _, seed = text.partition(":")
@@ -131,7 +129,7 @@ def wait_for_new(
     pause: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> bool:
-    """Wait until `look` returns a name that is not `known`; return False after `minutes` without one."""
+    """Wait until `look` returns a name that is not in `known`. Return False if that takes longer than `minutes`."""
     until = clock() + 60 * minutes
     while not look() - known:
         left = until - clock()

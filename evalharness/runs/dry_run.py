@@ -1,4 +1,4 @@
-"""`--dry-run`: what a run would play, start and write, as far as it can be known in advance; nothing is written."""
+"""`--dry-run`: estimate what a run would play, start and write, without writing anything."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from evalharness.suites.selection import load_existing_tasks
 
 _CHARACTERS_A_TOKEN = 4
 _GROWTH, _REPLY = 120.0, 60.0
-"""Tokens that a turn adds to the conversation, and tokens of its reply."""
+"""Assumed tokens by which a turn lengthens the conversation, and assumed tokens of a reply."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class FamilyEstimate:
     episodes: int
     left: int
     turns: float
-    """Largest number of turns of the remaining episodes."""
+    """Turns of the remaining episodes if each reaches its turn limit."""
     prompt_tokens: float
     completion_tokens: float
 
@@ -43,25 +43,25 @@ class RunEstimate:
     families: Sequence[FamilyEstimate]
     folder: str
     state: str
-    """New, continued, or the reason why the folder's run cannot be continued."""
+    """Whether the run is new or would be continued, or why the folder's run cannot be continued."""
     refused: bool
     server: str
-    """The command line of the vLLM that would be started, or the server that is asked."""
+    """The command that would start vLLM, or the server that would be asked."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
 def dry_run(config: RunConfig, *, data: Path | None, on_status: Callable[[str], None]) -> RunEstimate:
-    """Raises UserError for what a run would refuse, and if the tasks' open suite does not exist yet. A server that
-    does not answer, or a missing vLLM, is only reported."""
+    """Return the estimate. Raises UserError if the run would be refused, or if its open suite has not been generated.
+    If a server does not answer or vLLM is missing, the estimate says so."""
     chosen = choose(config, data, load_existing_tasks)
     try:
         prepared = prepare(
             config.policy, chosen.specs, on_status, agent=config.agent, outside=config.outside,
         )  # fmt: skip
         server = prepared.server() or "none: a script plays"
-    except (NoAnswerError, ServerNotFound) as error:  # a login node has neither
+    except (NoAnswerError, ServerNotFound) as error:  # for example on a login node of a cluster
         prepared, server = None, str(error)
     folder = config.folder(prepared.address if prepared else None)
     earlier = find_manifest(folder)

@@ -1,4 +1,4 @@
-"""One evaluation from its configuration to its summary."""
+"""Evaluate a configuration: play the episodes that are left, and write the summary."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LOG = logging.getLogger("evalharness")
 
 
 Watch = Callable[[Progress], AbstractContextManager[None]]
-"""Shows a run's progress while its context is open."""
+"""A function whose context manager shows a run's progress."""
 
 
 @contextmanager
@@ -45,18 +45,18 @@ def unwatched(progress: Progress) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class RunTasks:
-    """The tasks and prompts that a configuration selects, independent of the model."""
+    """The tasks and prompts of a run. They do not depend on the model."""
 
     specs: Mapping[str, EnvSpec]
     tasks: Mapping[str, Sequence[Task]]
     """Family -> tasks, sorted by family."""
     prompts: Mapping[str, PromptFile]
-    """Prompts of the families that are played, sorted by name."""
+    """Family -> prompt file, for the families of `tasks`."""
     surfaces: Mapping[str, PlayedSurface]
     turn_limits: Mapping[str, int]
-    """Family -> largest number of turns of an episode."""
+    """Family -> maximum number of turns of an episode."""
     subset: Mapping[str, int]
-    """`--subset`: task id -> number of tasks that it represents."""
+    """Task id -> number of tasks that the task represents (`--subset`)."""
 
     @property
     def prompt_hashes(self) -> dict[str, str]:
@@ -64,7 +64,7 @@ class RunTasks:
 
 
 def choose(config: RunConfig, data: Path | None, load: Load = family_tasks) -> RunTasks:
-    """Select a run's tasks and prompts; `load` as in `select`. Raises UserError."""
+    """Select a run's tasks and prompts. `load` reads the tasks of a suite. Raises UserError."""
     specs = installed_specs()
     for family in config.execution.workers:
         if family not in specs:
@@ -89,14 +89,14 @@ class RunOutcome:
     folder: Path
     summary: Summary
     stopped: str | None
-    """The reason why the run ended before every episode was tried; None if it did not."""
+    """Why the run ended before every episode was tried; None if all were tried."""
 
     finished: float | None = None
-    """End of the last episode (Unix time) if nothing was left to play, else None."""
+    """End of the last episode (Unix time), if all episodes were finished before this call; otherwise None."""
 
     @property
     def nothing_to_play(self) -> str | None:
-        """Return the message for people if nothing is left to play."""
+        """Return the message that all episodes were finished before; None if some were left."""
         if self.finished is None:
             return None
         count = sum(row.episodes for row in self.summary.families.values())
@@ -106,7 +106,7 @@ class RunOutcome:
 
     @property
     def exit_status(self) -> int:
-        """Return 0; 3 if episodes are left, or if the agent's process or the simulator failed in every episode."""
+        """Return 3 if episodes are left, or if the agent's process or the simulator failed in every episode; else 0."""
         summary = self.summary
         broken = summary.agent_always_exits or summary.simulator_always_halts
         return 0 if self.stopped is None and summary.is_complete and not broken else 3
@@ -122,13 +122,11 @@ def evaluate(
     began: float | None = None,
     on_folder: Callable[[Path], None] = lambda folder: None,
 ) -> RunOutcome:
-    """Run `config`, or continue it if its folder holds an unfinished run of the same configuration (`runs.resume`).
-
-    `data`: the user's data folder. `serve` gives a model server that keeps running after the run. `person`
-    gives the replies if the model is `human:NAME`. `on_folder` receives the run's folder once it is final. `began`: the
-    start of `--time-limit` (of `time.monotonic`; default: now). Raises UserError for errors that the user can fix;
-    infrastructure failures are recorded and reported in the outcome.
-    """
+    """Evaluate `config`. If its folder has an unfinished run of the same configuration, continue that run
+    (`runs.resume`). `data`: the user's data folder. `serve`: model servers that keep running after this run. `person`:
+    the policy if the model is `human:NAME`. `on_folder` is called with the run's folder when it exists. `began`: start
+    of the time limit (as `time.monotonic`; default: now). Raises UserError for errors that the user can fix. Failures
+    of servers and simulators are recorded, and do not raise."""
     clock = TimeLimit(config.limits.time_limit, began=time.monotonic() if began is None else began)
     samples = config.selection.samples
     chosen = choose(config, data)
@@ -179,7 +177,7 @@ def evaluate(
 
 
 def _count_stored(folder: Path, progress: Progress) -> float | None:
-    """Count the episodes of earlier starts; return the end of the last one (Unix time)."""
+    """Count the stored episodes in `progress`. Return when the last one ended (Unix time); None without episodes."""
     ends = []
     for episode in read_episodes(folder):
         progress.count_episode(episode.family, episode.success, episode.progress)

@@ -1,4 +1,4 @@
-"""The run folders and their content, read from summaries instead of episodes if possible."""
+"""List run folders and their scores. Scores come from summaries if possible, because reading episodes is slow."""
 
 from __future__ import annotations
 
@@ -31,34 +31,35 @@ class RunEntry:
     state: State
     model: str = ""
     suite: str = ""
-    """`agentboard`, `open`, `open, seed 3`."""
+    """Name and seed, such as `agentboard`, `open`, or `open, seed 3`."""
     perturbation: str | None = None
     families: tuple[str, ...] = ()
     tasks: int = 0
     done: int = 0
     episodes: int = 0
     played: float = 0.0
-    """Last start (Unix time)."""
+    """Start of the last session (Unix time)."""
     part: bool = False
-    """It plays only a part of its families (`--limit`, `--draw`, ranges of tasks)."""
+    """Whether the run selects only some tasks of a family (`--limit`, `--draw`, a range of tasks)."""
     scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Family, `held_out`, `held_out_estimate` or `pooled` -> `success`, `progress`, fractions 0..1."""
+    """A family, `held_out`, `held_out_estimate` or `pooled` -> measure (`success` or `progress`) -> fraction 0..1."""
     labels: Mapping[str, str] = field(default_factory=dict)
     study: str | None = None
-    """Kind of study."""
+    """Kind of the study, such as `sweep`; None for a run."""
     runs: tuple[RunEntry, ...] = ()
     why: str = ""
-    """Reason why it is damaged."""
+    """Why the state is `damaged`."""
 
     def headline(self, measure: str) -> float | None:
-        """Return the held-out score, else its estimate, else the score of all tasks together or of the only family;
-        None without any of these."""
+        """Return the run's main score: the held-out score, otherwise its estimate, otherwise the pooled score,
+        otherwise the score of the only family. Return None if none of these exists."""
         scores = self.scores.get(self.headline_of or (self.families[0] if len(self.scores) == 1 else ""))
         return None if scores is None else scores[measure]
 
     @property
     def headline_of(self) -> str | None:
-        """Return `held_out`, `held_out_estimate` or `pooled`; None if the headline is a family's, or there is none."""
+        """Return the key in `scores` of the main score: `held_out`, `held_out_estimate` or `pooled`. Return None if the
+        main score is that of a family, or does not exist."""
         return next((name for name in (HELD_OUT, ESTIMATED, POOLED) if name in self.scores), None)
 
     def to_json(self) -> dict[str, Any]:
@@ -67,8 +68,8 @@ class RunEntry:
 
 
 def is_being_written(folder: Path) -> bool:
-    """Return whether a harness holds the lock of the folder or of a folder directly below it, as for a study's run. It
-    only looks: trying the lock could make a run that starts at that moment fail. Works on Linux only."""
+    """Return whether a process holds the lock of the folder, or of a run directly below a study's folder. Read the
+    kernel's list of locks (Linux only), because taking the lock could make a run fail that starts at this moment."""
     try:
         files = (folder / LOCK, *folder.glob(f"*/{LOCK}"))
         inodes = {path.stat().st_ino for path in files if path.exists()}
@@ -80,12 +81,12 @@ def is_being_written(folder: Path) -> bool:
 
 
 def list_folder(folder: Path) -> list[RunEntry]:
-    """Return every run and study at or below `folder`, by path."""
+    """Return every run and study at or below `folder`, sorted by path."""
     return [_study(one) if (one / STUDY).is_file() else _run(one) for one in below(folder) if _is_ours(one)]
 
 
 def _is_ours(folder: Path) -> bool:
-    """Return whether we wrote the folder, even if its file is damaged; false for another program's file."""
+    """Return whether evalharness wrote the folder, even if a file is damaged; other programs write manifests, too."""
     if (folder / STUDY).is_file():
         return True
     try:
@@ -132,7 +133,7 @@ def _run(folder: Path) -> RunEntry:
 
 
 def _scores(folder: Path) -> dict[str, dict[str, float]]:
-    """Read the scores from the summary if it matches the present episodes; else compute them. Raises UserError."""
+    """Read the scores from the summary; compute them if the summary is not of these episodes. Raises UserError."""
     try:
         stored = read_object(read_bytes(folder / SUMMARY))
         if stored.get("made_from") == made_from(folder, stored):

@@ -1,4 +1,4 @@
-"""The list of run folders as a table."""
+"""Print a list of runs as a table."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def print_runs(console: Console, entries: Sequence[RunEntry]) -> None:
 
 
 def _widths(names: Sequence[Sequence[str]], room: int) -> list[int]:
-    """Return the columns' widths: at least the longest piece; the rest goes to the columns that are folded most."""
+    """Return the columns' widths: each fits its longest piece, and long columns share the remaining width."""
     columns = list(zip(_NAMES, *names, strict=True))
     least = [max(len(piece.rstrip()) for text in column for piece in pieces(text)) for column in columns]
     whole = [max(map(len, column)) for column in columns]
@@ -72,7 +72,7 @@ def _widths(names: Sequence[Sequence[str]], room: int) -> list[int]:
 
 
 def _path(folder: Path) -> str:
-    """Return the shortest path that can be typed here."""
+    """Return the shortest path to `folder` that works in the current folder."""
     near = os.path.relpath(folder)
     return near if len(near) < len(str(folder)) else str(folder)
 
@@ -93,7 +93,7 @@ def _format_done(entry: RunEntry) -> str:
 
 
 def _day(played: float) -> str:
-    """Return `11-22 15:04` for this year, `2025-11-22` for another."""
+    """Return a time of this year as `11-22 15:04`, a time of another year as `2025-11-22`."""
     if not played:
         return "-"
     then, now = time.localtime(played), time.localtime()
@@ -114,7 +114,7 @@ def _score(entry: RunEntry, measure: str) -> str:
 
 
 def _mark_of(entry: RunEntry) -> str:
-    """Return a study's mark: the one that all its runs have."""
+    """Return the mark of a score, or "". A study has the mark that all its runs have, otherwise `PART`."""
     if entry.runs:
         marks = {_mark_of(run) for run in entry.runs}
         return marks.pop() if len(marks) == 1 else PART

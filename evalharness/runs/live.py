@@ -41,8 +41,8 @@ def _list_failed(progress: Progress, titles: Mapping[str, str]) -> str:
 
 
 def _so_far(counts: FamilyProgress, total: float) -> str:
-    """Return the family's mean; for an unfinished family the range that it can still reach, once half of its episodes
-    are finished: the first to end are the short ones, mostly successes."""
+    """Return the family's mean score in percent. While episodes are left, return the range of possible final means.
+    Return `-` until half of the episodes are finished: short episodes end first, and most of them are successes."""
     left = counts.total - counts.done
     if counts.total == 0 or left > counts.done:
         return "-"
@@ -51,7 +51,7 @@ def _so_far(counts: FamilyProgress, total: float) -> str:
 
 
 def _view(progress: Progress, titles: Mapping[str, str]) -> RenderableType:
-    """Fits 80 columns; longer lines are folded and never cut."""
+    """Return the live view. It fits 80 columns, and long lines are folded, not cut."""
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("family", no_wrap=True)
     table.add_column("", width=_BAR)
@@ -78,7 +78,7 @@ def _view(progress: Progress, titles: Mapping[str, str]) -> RenderableType:
 
 
 def _line(progress: Progress, titles: Mapping[str, str]) -> str:
-    """Return one line for a log. `_view` also shows the concurrency and the server's load."""
+    """Return one line for a log, with less detail than `_view`."""
     parts = []
     for family, counts in progress.families.items():
         success = _so_far(counts, counts.successes)
@@ -94,7 +94,7 @@ def _line(progress: Progress, titles: Mapping[str, str]) -> str:
 
 @contextmanager
 def watch(progress: Progress) -> Iterator[None]:
-    """Show `progress` on standard error until the context closes."""
+    """Show `progress` on standard error while the context is open."""
     titles = {family: spec.title for family, spec in specs().items()}
     with watching(
         make_console(stderr=True),

@@ -1,13 +1,13 @@
 """Decide how a run continues, in this order (`runs.evaluation.evaluate` calls the functions):
 
 * The options name the folder, so the same command finds its run (`RunConfig.folder`).
-* If no server answers, a run without episodes left shows its scores (`prepare_or_stored`).
+* If no server answers and no episodes are left, the stored scores are shown (`prepare_or_stored`).
 * An endpoint that named its model when the run began must still name it (`require_named_model`).
 * A folder of other files, or of a run that is being played, is refused (`RunStore.__enter__`).
 * A run is continued if its identity is the same, and refused otherwise (`RunStore.resume`). More samples may join, and
   more tasks (`identity_of_fewer_tasks`).
-* Finished episodes are kept whatever they scored; every other episode is played (`jobs_left`).
-* A finished run answers `--repeat-check` once (`check_left`).
+* Finished episodes are kept, including failed ones; every other episode is played (`jobs_left`).
+* A finished run carries out `--repeat-check` only once (`check_left`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def prepare_or_stored(
     serve: SharedServers | None = None,
     person: Policy | None = None,
 ) -> Prepared:
-    """Call `prepare`; if no server answers, use the model named in the run's folder, to show the stored results."""
+    """Prepare the model. If no server answers, use the model named in the run's folder, to show the stored results."""
     try:
         prepared = prepare(
             config.policy, specs, on_status, agent=config.agent, outside=config.outside,
@@ -50,7 +50,7 @@ def prepare_or_stored(
     except UnreachableError as error:
         for folder, manifest in _stored_runs(config, config.policy.model.rstrip("/")):
             left = UserError(
-                f"{error}\nepisodes are left to play; for what is there: evalharness show {folder}"
+                f"{error}\nepisodes are left to play; to show the finished ones: evalharness show {folder}"
             )
             return Prepared(manifest.identity.model, no_policy, missing=left)
         raise
@@ -59,7 +59,7 @@ def prepare_or_stored(
 
 
 def require_named_model(config: RunConfig, prepared: Prepared) -> None:
-    """Raises UserError if the server named its model when the run began, and does not now."""
+    """Raise UserError if the endpoint named its model when the run began, and does not name a model now."""
     if not config.policy.is_endpoint or "served" in prepared.identity:
         return
     for folder, manifest in _stored_runs(config, prepared.address):
@@ -71,13 +71,13 @@ def require_named_model(config: RunConfig, prepared: Prepared) -> None:
         if served and (same_server or config.execution.output is not None):
             raise UserError(
                 f"{', '.join(config.policy.endpoints)} has no list of models that can be read, and {folder} holds a "
-                f"run of {json.dumps(served)}: whether that model is still served is not known; "
+                f"run of {json.dumps(served)}: the server may serve another model now; "
                 "make the list (GET /models) readable again, or choose another folder with -o DIR"
             )
 
 
 def _stored_runs(config: RunConfig, address: str | None) -> Iterator[tuple[Path, Manifest]]:
-    """Yield the run's possible folders (with and without the model's name from the server) and their manifests."""
+    """Yield the existing folders that the run can have, with their manifests. A folder's name can contain `address`."""
     for folder in (config.folder(), config.folder(address)):
         if (manifest := find_manifest(folder)) is not None:
             yield folder, manifest
@@ -91,11 +91,9 @@ def identity_of_fewer_tasks(
     manifest: Manifest,
     data: Path | None,
 ) -> dict[str, Any] | None:
-    """Return the identity of this run with the tasks of the `earlier` run (`--tasks`, `--limit`, `--draw`).
-
-    If the earlier run has that identity, it is continued, and the further tasks join it. None if there is no earlier
-    run, or if it has a task that this run does not have.
-    """
+    """Return the identity of this run restricted to the tasks of the `earlier` run (`--tasks`, `--limit`, `--draw`). If
+    the earlier run has this identity, it is continued with more tasks. Return None if no restriction is needed, or if
+    the earlier run has a task that this run does not have."""
     if earlier is None:
         return None
     options = earlier.config
@@ -104,7 +102,7 @@ def identity_of_fewer_tasks(
         return None
     try:
         fewer, _ = selected_tasks(specs, changed.selection, data, load_existing_tasks)
-    except UserError:  # for example of a family that is not installed, or whose suite was never made here
+    except UserError:  # for example, a family is not installed, or a suite has not been generated here
         return None
     if not all({t.id for t in own} <= {t.id for t in tasks.get(family, ())} for family, own in fewer.items()):
         return None
@@ -130,7 +128,7 @@ def jobs_left(
 
 
 def check_left(config: RunConfig, earlier: Manifest | None, prepared: Prepared) -> bool:
-    """Return whether the earlier run still has to ask turns again (`--repeat-check`), and a server answers."""
+    """Return whether the earlier run has not asked turns again (`--repeat-check`), but must and can do so now."""
     if not config.repeat_turns or prepared.missing or earlier is None:
         return False
     return earlier.repeat_check is None

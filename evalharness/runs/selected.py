@@ -1,4 +1,4 @@
-"""The tasks that a run's options select."""
+"""Select the tasks of a run, and rank tasks by difficulty."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from evalharness.suites.selection import Load, family_tasks, select
 
 
 def difficulty_of(suite: Suite, suite_seed: int) -> Callable[[Task], float]:
-    """Return a function for a task's difficulty; larger is harder. Values of different suites are not comparable.
+    """Return a function that returns a task's difficulty. A larger value is harder; compare it only within a suite.
 
-    The published suite: what eight models left unsolved (results/published/task_difficulty.csv). The open suite of
-    seed 0: what random actions leave unsolved, then the length of the known plan. Others: the label easy or hard.
+    The value depends on the suite. agentboard: 1 minus the mean score of eight models. open, seed 0: 1 minus the
+    progress of random actions, then the length of the oracle's plan. Other suites: 1 for hard, 0 for easy tasks.
     """
     if suite == "agentboard":
         known = _load_difficulty()
@@ -38,7 +38,7 @@ def difficulty_of(suite: Suite, suite_seed: int) -> Callable[[Task], float]:
 
 @cache
 def _load_difficulty() -> dict[tuple[str, int], float]:
-    """Map (family, number) to the share of success and progress that the models did not reach."""
+    """Map (family, task number) to 1 minus the mean of success rate and progress rate of eight published models."""
     path = published_folder() / "task_difficulty.csv"
     with path.open(newline="", encoding="utf-8") as file:
         return {
@@ -51,7 +51,7 @@ def _load_difficulty() -> dict[tuple[str, int], float]:
 def selected_tasks(
     specs: Mapping[str, EnvSpec], selection: SelectionConfig, data: Path | None, load: Load = family_tasks
 ) -> tuple[Mapping[str, Sequence[Task]], dict[str, int]]:
-    """Return family -> tasks, and with `--subset` task id -> number of tasks that it represents. Raises UserError."""
+    """Return family -> tasks, and for `--subset` task id -> number of tasks that it represents. Raises UserError."""
     tasks = select(
         specs,
         selection.tasks,
@@ -66,7 +66,7 @@ def selected_tasks(
     if selection.subset is None:
         return tasks, {}
     if selection.limit or selection.draw:
-        raise UserError("--subset draws its own tasks; leave out --limit and the tasks of each family")
+        raise UserError("--subset chooses the tasks itself; leave out --limit and --draw")
     held_out = {family: own for family, own in tasks.items() if specs[family].held_out}
     wanted = {
         family: spec.suites.expected[selection.suite]
@@ -75,7 +75,7 @@ def selected_tasks(
     }
     if not wanted or {family: len(own) for family, own in held_out.items()} != wanted:
         raise UserError(
-            "--subset stands for the whole held-out score"
+            "--subset represents the whole held-out score"
             + ("; leave out --tasks" if wanted else f", which suite {selection.suite} does not have")
         )
     difficulty = difficulty_of(selection.suite, selection.suite_seed)

@@ -2,9 +2,9 @@
 
 | file | what it holds |
 |---|---|
-| `study.json` | kind of study; its runs: name -> folder, below this one unless it lies elsewhere; names left to play |
+| `study.json` | kind of study; its runs: name -> folder (relative or absolute); names of the runs left to play |
 | NAME/ | a run folder (docs/run-folder.md) |
-| `server.log` | what the model server printed |
+| `server.log` | output of the model server |
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class StudyOutcome:
     """The outcomes of a study's runs."""
 
     runs: Mapping[str, RunOutcome]
-    """Name -> outcome of the runs that were begun."""
+    """Name -> outcome, for the runs that were started."""
     left: tuple[str, ...]
-    """Names of the runs that were not begun, because an earlier one was stopped."""
+    """Names of the runs that were not started, because an earlier run was stopped."""
 
     @property
     def stopped(self) -> str | None:
-        """Return why the study ended before every run was tried."""
+        """Return why the study ended before every run was finished; None if no run was stopped."""
         return next((outcome.stopped for outcome in self.runs.values() if outcome.stopped), None)
 
     @property
@@ -50,9 +50,9 @@ class StudyOutcome:
 
 
 def study_folder(config: RunConfig, kind: str) -> Path:
-    """Return `-o`, else a folder that the same options find again: more samples or perturbations join the same study.
+    """Return `-o`, otherwise a folder named after the options. The number of samples is left out, so it can be raised.
 
-    Asks an endpoint for its model, as a run does; if no endpoint answers, an existing study is used.
+    Ask an endpoint for its model, as a run does. If no endpoint answers, return the folder of an existing study.
     """
     if config.execution.output is not None:
         return config.execution.output
@@ -90,11 +90,11 @@ def play(
     on_run: Callable[[str, int, int], None] = lambda name, number, of: None,
     on_folder: Callable[[Path], None] = lambda folder: None,
 ) -> StudyOutcome:
-    """Play every run in `folder`/NAME, or continue it, in order. The caller holds the folder's lock. `elsewhere`:
-    existing runs of the study. `began`: as in `evaluate`, for all runs.
+    """Play or continue the runs in order, in folders `folder`/NAME. The caller must hold the lock of `folder`.
 
-    `on_run` gets (name, number from 1, total) before each run, `on_folder` each run's folder once it is final. Raises
-    UserError.
+    `elsewhere`: runs of the study that exist in other folders. `began`: start of the time limit of the whole study.
+    `on_run` is called with (name, number from 1, total) before each run; `on_folder` with each run's folder when it
+    exists. Raises UserError.
     """
     require_own_folder(folder, STUDY, expected=(MANIFEST, *runs))
     if (folder / MANIFEST).exists():

@@ -1,4 +1,4 @@
-"""The result of a stored study, by its kind: computed from its run folders alone, without any server."""
+"""Compute and print the results of a stored study. This needs only its run folders, no server."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Result(Protocol):
 
 
 def load_played_runs(folder: Path) -> Runs:
-    """Map names to the runs of a study that have episodes, in its order. Raises UserError."""
+    """Map names to runs, for the runs of a study that have episodes, in the study's order. Raises UserError."""
     study = read_study(folder)
     runs = {}
     for name, where in (study[1] if study else {}).items():
@@ -41,8 +41,8 @@ def load_played_runs(folder: Path) -> Runs:
 
 
 def print_study(console: Console, folder: Path, *, verbose: bool = False) -> Result | None:
-    """Print a study's own table, `verbose` with every test. Print a line and return None if its runs were not played.
-    Raises UserError."""
+    """Print the table for the study's kind; with `verbose`, all tests. If the necessary runs were not played, print a
+    line and return None. Raises UserError."""
     study = read_study(folder)
     assert study is not None
     kind, named = study
@@ -69,7 +69,7 @@ def sweep_result(runs: Runs) -> Sweep:
 
 
 def best_of_n_result(folder: Path) -> BestOfN | None:
-    """Return None if its greedy run or its samples were not played. Raises UserError."""
+    """Return the result of a Best-of-N study; None if one of its two runs was not played. Raises UserError."""
     runs = load_played_runs(folder)
     return best_of_n(runs[GREEDY], runs[SAMPLES]) if {GREEDY, SAMPLES} <= runs.keys() else None
 
@@ -80,8 +80,8 @@ def training_result(
     *,
     choose_elsewhere: bool | None = None,
 ) -> Training | None:
-    """Return the curve of a study of checkpoints. `choose_elsewhere`: select the best by its runs on another suite;
-    None: if there are such runs. Returns None if there is nothing to show yet. Raises UserError."""
+    """Return the scores by checkpoint. `choose_elsewhere`: whether runs on another suite select the best checkpoint;
+    None: if there are such runs. Return None if no result can be computed yet. Raises UserError."""
     runs = load_played_runs(folder)
     shown = {name: run for name, run in runs.items() if not name.endswith(SELECT)}
     select = {name.removesuffix(SELECT): run for name, run in runs.items() if name.endswith(SELECT)}
@@ -112,4 +112,4 @@ _SHOWN: Mapping[str, tuple[Make, Callable[..., None]]] = {
     ),
     CHECKPOINTS: (lambda folder, runs: training_result(folder), print_training),
 }
-"""Kind -> its result (None if the runs it needs were not played), and the function that prints it."""
+"""Kind -> function that computes the result (None if necessary runs were not played), function that prints it."""

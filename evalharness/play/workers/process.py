@@ -76,7 +76,7 @@ class WorkerProcess:
         self.broken = False
         """Whether the process has died or was killed; it will never answer again."""
         self.lost: str | None = None
-        """Why the process failed after its start. None if it did not, or was killed because its caller was cancelled."""
+        """Why the process failed after its start. None if it did not fail, or if a cancelled call killed it."""
         self.answered = False
         """Whether the process has answered a call."""
         self.last_call = CallTimes()
