@@ -1,1 +1,1 @@
-"""Other groups' protocols: their agents, and the import of their prompt texts. The files: `prompts/protocols/`."""
+"""Agents of other groups' evaluation protocols (`prompts/protocols/`), and the import of these groups' prompts."""

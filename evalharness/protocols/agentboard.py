@@ -1,8 +1,8 @@
-"""`agentboard`: AgentBoard's act-only agent (VanillaAgent). One user message holds everything, history included.
+"""`agentboard`: AgentBoard's agent that acts without thoughts (VanillaAgent). Its whole history is in one user message.
 
 Source: agentboard/agents/vanilla_agent.py at commit bb7255e: `make_prompt` (messages), and
-`action_parser_for_special_llms` (reading a reply), which is always on. `python -m tests.conform --protocol` compares
-every character.
+`action_parser_for_special_llms` (reading a reply), which AgentBoard applies to every model. `python -m tests.conform
+--protocol` compares prompts and actions with the original's.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ _HELP = "You should use the following commands for help when your action cannot 
 
 class AgentBoardOptions(AgentOptions):
     memory: int = Field(default=100, ge=1, le=10_000)
-    """number of the last entries in the prompt; an observation is one entry, an action another"""
+    """number of history entries in the prompt, the last ones; each observation and each action is one entry"""
     stop: bool = True
-    """stop a reply at its first line break, as for OpenAI's models; their vLLM models had no stop sequence"""
+    """stop a reply at its first line break, as AgentBoard does for OpenAI's models but not for models in vLLM"""
 
 
 class AgentBoardAgent(Agent):
-    """One system message and one user message per turn: instruction, examples, goal, two help lines, and the last
-    entries of the history. Every reply has an action, possibly an empty one."""
+    """Sends a system message and one user message, which has instruction, examples, goal, two lines of help, and the
+    last entries of the history. From every reply an action is read, which may be empty."""
 
     name: ClassVar[str] = "agentboard"
     Options: ClassVar[type[AgentOptions]] = AgentBoardOptions
     options: AgentBoardOptions
 
     def start(self, episode: EpisodeStart) -> None:
-        self._system, self._fixed = _fixed_part(episode)
-        self._noted = _NOTED[str((episode.prompt.texts or {}).get("noted", ""))]
+        self._system, self._fixed = _build_fixed_part(episode)
+        self._rewrite = _REWRITES[str((episode.prompt.texts or {}).get("noted", ""))]
         self._entries = [f"Observation: {episode.observation}"]
         self._left_out = 0
         self._action = ""
@@ -55,15 +55,15 @@ class AgentBoardAgent(Agent):
         return ParsedReply("", self._action, said.text.strip(), (), said.reasoning)
 
     def observe(self, observation: str, valid_actions: tuple[str, ...] | None = None) -> None:
-        self._entries += [f"Action: {self._noted(self._action)}", f"Observation: {observation}"]
+        self._entries += [f"Action: {self._rewrite(self._action)}", f"Observation: {observation}"]
 
     def correction(self, parsed: ParsedReply) -> str:
         return ""  # every reply has an action
 
     def shorten(self) -> int:
-        """Drop the oldest entry, so the history may begin with an action."""
+        """Drop the oldest history entry, because the prompt is too long. The history may then begin with an action."""
         first = max(self._left_out, len(self._entries) - self.options.memory)
-        # The original would drop entries forever if the rest is still too long.
+        # The original loops forever if the prompt is still too long without any entries.
         if first >= len(self._entries):
             raise ContextFullError
         self._left_out = first + 1
@@ -71,8 +71,8 @@ class AgentBoardAgent(Agent):
 
 
 def read_action(reply: str) -> str:
-    """Return the action as the original reads it: the text after a colon in the first line that mentions an action, or
-    else the reply. Only the first line of that text counts, without outer white space, quotes and slashes."""
+    """Return the action as AgentBoard reads it: the text after the colon in the first line that contains `action`, or
+    else the whole reply. Of this text the first line is kept, without white space, quotes and slashes around it."""
     action = reply
     if "action" in reply.lower():
         lines = reply.split("\n")
@@ -97,8 +97,8 @@ def read_action(reply: str) -> str:
     return action.strip().strip("'/").split("\n")[0]
 
 
-def _with_put(action: str) -> str:
-    """ALFWorld: rewrite `put X in Y` to `put X in/on Y`, and remove a final period."""
+def _rewrite_put(action: str) -> str:
+    """Rewrite `put X in Y` to ALFWorld's `put X in/on Y`, and remove a final period."""
     action = action.strip()
     if "put" in action:
         if " in " in action:
@@ -108,21 +108,21 @@ def _with_put(action: str) -> str:
     return action.removesuffix(".").strip()
 
 
-def _cut(action: str) -> str:
-    """Interactive fiction: cut at the first comma or period, and after twenty words."""
+def _cut_action(action: str) -> str:
+    """Cut an action of a Jericho game at the first comma or period, and after twenty words."""
     return " ".join(action.split(",")[0].split(".")[0].split()[:20])
 
 
-_NOTED: Mapping[str, Callable[[str], str]] = {
+_REWRITES: Mapping[str, Callable[[str], str]] = {
     "": lambda action: action,
-    "put": _with_put,
-    "cut": _cut,
+    "put": _rewrite_put,
+    "cut": _cut_action,
 }
-"""Family -> the change that its task loop makes to an action before it runs it and writes it into the history."""
+"""Value of `noted` in the family's texts -> how AgentBoard rewrites an action before it is played and remembered."""
 
 
-def _fixed_part(episode: EpisodeStart) -> tuple[str, str]:
-    """Return the system text, and the user message before its history."""
+def _build_fixed_part(episode: EpisodeStart) -> tuple[str, str]:
+    """Return the system message, and the user message up to the history."""
     prompt, texts = episode.prompt, episode.prompt.texts
     examples: list[str]
     if texts is None:
@@ -135,7 +135,7 @@ def _fixed_part(episode: EpisodeStart) -> tuple[str, str]:
         system, instruction = str(own["system_msg"]), str(own["instruction"])
         listed = own["examples"]
         if isinstance(listed, dict):
-            listed = "".join(listed.get(episode.kind, []))  # ALFWorld's are split into pieces
+            listed = "".join(listed.get(episode.kind, []))  # ALFWorld's examples by kind are lists of pieces
         examples = [listed] if isinstance(listed, str) else list(listed)
         inventory = bool(texts.get("inventory", True))
     parts = [instruction]

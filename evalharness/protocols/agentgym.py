@@ -1,8 +1,7 @@
-"""`agentgym`: AgentGym's formats, in a chat that grows with each turn and begins with an instruction and the model's
-"OK".
+"""`agentgym`: AgentGym's agent. The chat begins with an instruction and the model's "OK", and grows with each turn.
 
-Source: agentenv/ at commit 3ef9235: controller/task.py (messages), controller/utils.py and envs/*.py (reading a
-reply). `python -m tests.conform --protocol` compares every character.
+Source: agentenv/ at commit 3ef9235: controller/task.py (messages), controller/utils.py and envs/*.py (reading a reply).
+`python -m tests.conform --protocol` compares prompts and actions with the original's.
 """
 
 from __future__ import annotations
@@ -20,18 +19,19 @@ from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import FormatError, ParsedReply
 
 _WITHOUT_BLANK, _ARGUMENT_ALONE = "wait", "choose"
-"""Functions whose words and argument are joined in another way."""
+"""Functions whose text is not `words argument`: `wait` has no blank, and `choose` has only the argument."""
 _COMMENT = re.compile(r"#.*")
 _LONGEST = 10_000
-"""Characters of Python that are parsed: Python's own parser may fail on deep nesting."""
+"""Largest reply in characters that is parsed as Python: the parser can crash on deep nesting."""
 
 
 class NoCallError(ValueError):
-    """The original reads no action from this reply."""
+    """AgentGym reads no action from this reply."""
 
 
 def parse_json_call(reply: str, functions: Mapping[str, Any], *, strict: bool) -> tuple[str, str]:
-    """Return (thought, action). `strict`: refuse more arguments than the function has. Raises NoCallError."""
+    """Read a function call in JSON and return (thought, action). Raises NoCallError, if `strict` also for more
+    arguments than the function has."""
     try:
         call = json.loads("{" + reply.split("{", 1)[-1].rsplit("}", 1)[0] + "}", strict=False)
         thought, name, given = call["thought"], call["function_name"].strip(), call["arguments"]
@@ -46,7 +46,7 @@ def parse_json_call(reply: str, functions: Mapping[str, Any], *, strict: bool) -
 
 
 def parse_code_call(reply: str, functions: Mapping[str, Any]) -> tuple[str, str]:
-    """Return (thought, action). Raises NoCallError."""
+    """Read a Python function call and return (comments as thought, action). Raises NoCallError."""
     code = reply.strip()
     if code.startswith("```"):
         code = code.split("\n", 1)[-1]
@@ -71,13 +71,13 @@ def _parse_code(code: str) -> ast.expr:
     if len(code) > _LONGEST:
         raise NoCallError
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about wrong escapes in a model's strings
+        warnings.simplefilter("ignore")  # Python warns of invalid escapes in strings
         return ast.parse(code.lstrip(" \t"), mode="eval").body
 
 
 def _bind_arguments(parameters: Mapping[str, bool], given: list[Any], named: Mapping[str, Any]) -> list[Any]:
-    """Return the arguments in the order of the parameters (name -> required or not), bound as in a Python call; empty
-    optional arguments are left out."""
+    """Bind positional and named arguments as in a Python call, and return them in the order of `parameters` (name ->
+    whether it is required). Empty optional arguments are omitted."""
     names = list(parameters)
     if len(given) > len(names) or not named.keys() <= set(names[len(given) :]):
         raise NoCallError
@@ -114,23 +114,22 @@ _OK = "OK. I will do that."
 
 class AgentGymOptions(AgentOptions):
     format: Literal["react", "json", "code"] = "react"
-    """form of a reply: a thought and an action, a function call as JSON, or one as a line of Python"""
+    """form of a reply: thought and action (react), function call in JSON (json), or function call in Python (code)"""
     reading: Literal["last", "line"] = "last"
-    """last: the action is all that follows the last `Action:`; line: one line, a second action is refused, and other
-    characters than letters, digits, commas and spaces are left out (its BabyAI)"""
+    """last: the action is the text after the last `Action:`; line (as in AgentGym's BabyAI): it is the rest of the
+    line, two actions are refused, and all but letters, digits, commas and spaces is removed"""
     list_actions: bool = False
-    """the first observation lists the available actions (its ALFWorld)"""
+    """list the available actions in the first observation (as in AgentGym's ALFWorld)"""
 
 
 class AgentGymAgent(Agent):
-    """Instruction, "OK", observation, then all replies and observations. Every reply has an action, which may be
-    empty."""
+    """Sends a chat: instruction, "OK" as the model's answer, first observation, then all replies and observations."""
 
     name: ClassVar[str] = "agentgym"
     Options: ClassVar[type[AgentOptions]] = AgentGymOptions
     options: AgentGymOptions
-    # The agent does append, but its first message lists the actions of the game, so episodes of a kind begin with
-    # different messages. The report could not show the message.
+    # The agent only appends messages. But its first message lists the actions of the game, so episodes of a kind begin
+    # differently, and the report could not show a common first message.
     appends: ClassVar[bool] = False
 
     def wants_valid_actions(self) -> bool:
@@ -233,9 +232,9 @@ class AgentGymAgent(Agent):
 
 
 def _without_end(reply: str) -> str:
-    return reply[:-5] if reply.endswith(_END) else reply  # one character too many, as in the original
+    return reply[:-5] if reply.endswith(_END) else reply  # one character more than `_END`, as in the original
 
 
 def without_arrival(observation: str) -> str:
-    """Remove ALFWorld's "You arrive at loc 3.", as AgentGym's server does."""
+    """Remove ALFWorld's "You arrive at loc 3." from an observation, as AgentGym's server does."""
     return observation[observation.find(". ") + 2 :] if observation.startswith(_ARRIVAL) else observation

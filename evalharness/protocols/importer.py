@@ -1,5 +1,5 @@
-"""Import the prompt texts of another group's protocol from a checkout of their code. The protocol's file says where
-each text is. Files of the checkout are parsed as data; none is run or imported."""
+"""Import the prompt texts of another group's protocol from a checkout of their code. The protocol's file
+(`prompts/protocols`) says where each text is. Source files of the checkout are parsed, never run or imported."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from evalharness.protocols.texts import (
 __all__ = ["all_imported", "folder", "how_to_import", "import_texts", "imported_texts"]
 
 _LARGEST = 1 << 20
-"""Bytes of one file; the largest has 33 kB."""
+"""Largest file of a checkout in bytes; the largest one that is needed has 33 kB."""
 _LONGEST = 100_000
-"""Characters of one text."""
+"""Largest number of characters in one text."""
 _LISTING = "format_function_call_prompt"
 """Name of AgentGym's function that writes a list of functions as text."""
 
@@ -43,45 +43,45 @@ class _Read(BaseModel):
 
 
 class TextSource(_Read):
-    """The place of a text in a checkout, in one of the ways below."""
+    """Where a text is in a checkout: a file, and one of `constant`, `opening`, `functions` and `containing`."""
 
     file: str
     constant: str | None = None
-    """Name of the constant with the text."""
+    """Name of the Python constant that has the text."""
     opening: int | None = None
     """Index of a message of `conversation_start`, or of an entry of `conversation_start_dict`."""
     entry: str = "REACT"
     worded_by: str | None = None
-    """File with `format_function_call_prompt`, which an opening calls with the list of its functions."""
+    """File that defines `format_function_call_prompt`, if the message calls it with the list of functions."""
     functions: bool = False
-    """Whether to read all functions that a model may call, each with its words, instead of a text."""
+    """Whether to read the table of functions that a model may call, instead of a text."""
     optional: bool = False
-    """Whether to leave the text out if its file is missing."""
+    """Whether the import continues without the text if its file is missing."""
     containing: str | None = None
-    """Words of a text that is assigned to no name."""
+    """Words that identify a string without a name."""
     slots: list[str] = []
-    """Names in braces that the text must contain."""
+    """Names of all slots (`{name}`) that the text must contain, to detect a changed text."""
 
 
 class FamilyImport(_Read):
-    """A family's texts in a checkout."""
+    """Where the texts of one environment family are in a checkout."""
 
     texts: dict[str, TextSource] = {}
-    """Name, or `group.name` -> where the text is found in the checkout."""
+    """Name of a text, or `group.name`, -> where the text is in the checkout."""
     json_: str | None = Field(default=None, alias="json")
-    """A JSON file whose prompts (`system_msg`, `instruction`, `examples`, possibly by kind) are taken whole."""
+    """A JSON file to import, with `system_msg`, `instruction` and `examples`, or with these for each kind of task."""
     facts: dict[str, str | bool] = {}
-    """Further facts for the agent."""
+    """Fixed values that the agent reads beside the texts, such as `noted`."""
 
 
 class Imports(_Read):
-    """The places of texts that `data protocols import` reads."""
+    """The section `imports` of a protocol's file: where `data protocols import` finds the texts."""
 
     repository: str
     families: dict[str, FamilyImport]
 
 
-class _NotThereError(ValueError):
+class _MissingTextError(ValueError):
     """A file of the checkout lacks the expected text."""
 
 
@@ -101,7 +101,7 @@ def folder() -> Path:
 
 
 def importable() -> dict[str, Imports]:
-    """Return protocol -> places of its texts, for the wing's protocols whose texts must be imported."""
+    """Return the section `imports` of each protocol in `prompts/protocols` that has one."""
     stated = {file.stem: load_protocol(file.stem).imports for file in folder().glob("*.yaml")}
     return {name: Imports.model_validate(imports) for name, imports in stated.items() if imports is not None}
 
@@ -122,9 +122,9 @@ def import_texts(protocol: str, checkout: Path) -> Imported:
     if not checkout.is_dir():
         raise UserError(f"protocol import: {checkout} is no folder; give a checkout of {source.repository}")
     try:
-        families = {family: _family(each, read) for family, each in source.families.items()}
+        families = {family: _read_family(each, read) for family, each in source.families.items()}
         _require_texts(families)
-        licence = _licence(checkout)
+        licence = _read_licence(checkout)
     except FileNotFoundError as error:
         raise UserError(
             f"protocol import: {error.filename} does not exist; give a checkout of {source.repository}"
@@ -167,8 +167,8 @@ def import_texts(protocol: str, checkout: Path) -> Imported:
     return Imported(folder / FILE, families, hashes, title)
 
 
-def _licence(checkout: Path) -> str | None:
-    """Return the licence file, else the README's sentences about a licence."""
+def _read_licence(checkout: Path) -> str | None:
+    """Return the text of the licence file; if it is missing, the README's lines with the word licence."""
     for name in ("LICENSE", "README.md"):
         try:
             text = read_bytes(checkout / name, _LARGEST).decode("utf-8", "replace").strip()
@@ -181,7 +181,7 @@ def _licence(checkout: Path) -> str | None:
 
 
 def _require_texts(value: Any) -> None:
-    """Require texts of at most the length of a prompt."""
+    """Raise ValueError if a value is neither text nor bool, or if a text is too long."""
     if isinstance(value, Mapping):
         for each in value.values():
             _require_texts(each)
@@ -190,10 +190,10 @@ def _require_texts(value: Any) -> None:
             _require_texts(each)
     elif isinstance(value, str):
         if len(value) > _LONGEST:
-            raise _NotThereError(f"a text of {len(value)} characters")
-        value.encode()  # an unpaired surrogate is not valid text
+            raise _MissingTextError(f"a text of {len(value)} characters")
+        value.encode()  # raises ValueError for an unpaired surrogate
     elif not isinstance(value, bool):
-        raise _NotThereError(f"{type(value).__name__} where a text should be")
+        raise _MissingTextError(f"{type(value).__name__} where a text should be")
 
 
 def _find_assignments(tree: ast.AST, name: str) -> Iterator[ast.expr]:
@@ -205,12 +205,12 @@ def _find_assignments(tree: ast.AST, name: str) -> Iterator[ast.expr]:
             yield node.value
 
 
-def _constant(tree: ast.AST, name: str) -> str:
-    """Return the text assigned to `name`, with `{name}` for each part of an f-string."""
+def _find_constant(tree: ast.AST, name: str) -> str:
+    """Return the text assigned to `name`. Variables of an f-string become slots (`{variable}`)."""
     for value in _find_assignments(tree, name):
         if (text := _text(value)) is not None:
             return text
-    raise _NotThereError(f"no text {name}")
+    raise _MissingTextError(f"no text {name}")
 
 
 def _text(node: ast.expr) -> str | None:
@@ -227,13 +227,13 @@ def _text(node: ast.expr) -> str | None:
     return None
 
 
-def _family(wanted: FamilyImport, read: Callable[[str], bytes]) -> dict[str, Any]:
+def _read_family(wanted: FamilyImport, read: Callable[[str], bytes]) -> dict[str, Any]:
     texts: dict[str, Any] = {}
     if wanted.json_ is not None:
         texts = parse_json(read(wanted.json_))
         kinds = [texts] if "instruction" in texts else list(texts.values())
         if not kinds or any(each.keys() != {"system_msg", "instruction", "examples"} for each in kinds):
-            raise _NotThereError("other keys than system_msg, instruction, examples")
+            raise _MissingTextError("other keys than system_msg, instruction, examples")
     for name, source in wanted.texts.items():
         group, _, own = name.rpartition(".")
         try:
@@ -244,24 +244,24 @@ def _family(wanted: FamilyImport, read: Callable[[str], bytes]) -> dict[str, Any
                 raise
             continue
         place = texts.setdefault(group, {}) if group else texts
-        place[own] = _function_table(tree) if source.functions else _text_at(source, tree, worded)
+        place[own] = _read_functions(tree) if source.functions else _text_at(source, tree, worded)
     return {**texts, **wanted.facts}
 
 
 def _text_at(source: TextSource, tree: ast.AST, worded: ast.AST | None) -> str:
     if source.constant is not None:
-        text = _constant(tree, source.constant)
+        text = _find_constant(tree, source.constant)
     elif source.opening is not None:
-        text = _opening(tree, source.entry, worded)[source.opening]
+        text = _find_opening(tree, source.entry, worded)[source.opening]
     else:
-        text = _containing(tree, str(source.containing))
+        text = _find_text(tree, str(source.containing))
     if source.slots and sorted(set(SLOT.findall(text))) != sorted(source.slots):
-        raise _NotThereError(f"a template with other slots than {', '.join(source.slots)}")
+        raise _MissingTextError(f"a template with other slots than {', '.join(source.slots)}")
     return text
 
 
-def _opening(tree: ast.AST, entry: str, worded: ast.AST | None) -> list[str]:
-    """Return the messages that a conversation begins with."""
+def _find_opening(tree: ast.AST, entry: str, worded: ast.AST | None) -> list[str]:
+    """Return the two messages of `conversation_start`, or those of `entry` in `conversation_start_dict`."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
             continue
@@ -275,47 +275,47 @@ def _opening(tree: ast.AST, entry: str, worded: ast.AST | None) -> list[str]:
             ]
             if len(messages) == 2:
                 return messages
-    raise _NotThereError("no opening of a conversation")
+    raise _MissingTextError("no opening of a conversation")
 
 
 def _message_text(message: ast.expr, tree: ast.AST, worded: ast.AST | None) -> str:
-    """Return the value of a message, a literal mapping."""
+    """Return the text in the key `value` of a message, which is a dict literal."""
     assert isinstance(message, ast.Dict)
     pairs = zip(message.keys, message.values, strict=True)
     value = next(v for k, v in pairs if isinstance(k, ast.Constant) and k.value == "value")
     if not isinstance(value, ast.JoinedStr) or worded is None:
         return str(ast.literal_eval(value))
-    return "".join(_part(part, tree, worded) for part in value.values)
+    return "".join(_read_part(part, tree, worded) for part in value.values)
 
 
-def _part(part: ast.expr, tree: ast.AST, worded: ast.AST) -> str:
-    """Return a part of an f-string: a text, or the list of functions."""
+def _read_part(part: ast.expr, tree: ast.AST, worded: ast.AST) -> str:
+    """Return the text of a part of an f-string: a literal, or a call that lists the functions."""
     if isinstance(part, ast.Constant):
         return str(part.value)
     call = part.value if isinstance(part, ast.FormattedValue) else part
     if not isinstance(call, ast.Call) or not isinstance(call.args[0], ast.Name):
-        raise _NotThereError("an f-string with other parts than a listing of functions")
+        raise _MissingTextError("an f-string with other parts than a listing of functions")
     listed = [{"type": "function", "function": each} for each in _literal(tree, call.args[0].id)]
     listing = next(n for n in ast.walk(worded) if isinstance(n, ast.FunctionDef) and n.name == _LISTING)
     texts = "\n".join(json.dumps(each, ensure_ascii=False, indent=2) for each in listed)
-    return f"{_constant(listing, 'prompt')}{texts}{_constant(worded, 'INVOKING_FUNCTION_PROMPT')}"
+    return f"{_find_constant(listing, 'prompt')}{texts}{_find_constant(worded, 'INVOKING_FUNCTION_PROMPT')}"
 
 
-def _containing(tree: ast.AST, words: str) -> str:
+def _find_text(tree: ast.AST, words: str) -> str:
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr | ast.Constant) and (text := _text(node)) and words in text:
             return text
-    raise _NotThereError(f"no text with {words!r}")
+    raise _MissingTextError(f"no text with {words!r}")
 
 
 def _literal(tree: ast.AST, name: str) -> Any:
     for value in _find_assignments(tree, name):
         return ast.literal_eval(value)
-    raise _NotThereError(f"no {name}")
+    raise _MissingTextError(f"no {name}")
 
 
-def _function_table(tree: ast.AST) -> dict[str, Any]:
-    """Map functions to their words, argument separator, keys in JSON, and parameters (name -> required)."""
+def _read_functions(tree: ast.AST) -> dict[str, Any]:
+    """Map each function to its words, the word between two arguments, its keys in JSON, and its parameters."""
     keys, words = _literal(tree, "valid_functions_args"), _literal(tree, "function_to_name")
     joints = _literal(tree, "conjunction_words")
     defined = {

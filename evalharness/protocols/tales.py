@@ -1,7 +1,7 @@
 """`tales`: the agents of TALES, `zero-shot` and `react`.
 
 Source: tale-suite at commit fdbdf2b: agents/llm.py and agents/react.py (messages), benchmark.py (replies of several
-lines). `python -m tests.conform --protocol` compares every character.
+lines). `python -m tests.conform --protocol` compares prompts and actions with the original's.
 """
 
 from __future__ import annotations
@@ -32,23 +32,22 @@ _OWN = {
     "question": "// Think step by step: what should be done next?\n",
     "prompt": "// Now give the command, in one line.\n> ",
 }
-"""Our wording of the protocol's four texts."""
+"""The harness's wording of the protocol's four texts, used if the original texts are not imported."""
 
 
 class TalesOptions(AgentOptions):
     think: bool = False
-    """the protocol's `react`: one more call before each action, whose reply is not kept"""
+    """the agent `react` of TALES: before each action, ask the model for a thought, which later prompts omit"""
     conversation: bool = True
-    """false: all turns are merged into one user message"""
+    """send the turns as a chat; false: merge all turns into one user message"""
     context_limit: int | None = Field(default=None, ge=1)
-    """number of the last steps in the prompt; a line replaces the oldest observation"""
+    """number of steps in the prompt, the last ones; a note that steps are missing replaces the oldest observation"""
     think_tokens: int = Field(default=1024, ge=1)
-    """maximum number of tokens of the further call"""
+    """maximum number of tokens of a thought"""
 
 
 class TalesAgent(Agent):
-    """A system text, then a chat of observations and commands. A reply of several lines costs a step without an
-    action."""
+    """Sends a system message, then a chat of observations and commands. A reply of several lines wastes a step."""
 
     name: ClassVar[str] = "tales"
     Options: ClassVar[type[AgentOptions]] = TalesOptions
@@ -59,9 +58,9 @@ class TalesAgent(Agent):
         texts: Any = episode.prompt.texts
         self._texts: dict[str, str] = _OWN if texts is None else texts[kind]
         self._past: list[tuple[str, str]] = []
-        states_goal = _tells_goal(episode)
+        needs_no_goal = _needs_no_goal(episode)
         self._observation = (
-            episode.observation if states_goal else f"{_TASK}{episode.goal}\n\n{episode.observation}"
+            episode.observation if needs_no_goal else f"{_TASK}{episode.goal}\n\n{episode.observation}"
         )
         self._limit = self.options.context_limit
         self._thought: str | None = None
@@ -78,7 +77,7 @@ class TalesAgent(Agent):
         return Request(self._messages(answered, f"{self._thought}\n"), purpose=ACT)
 
     def _messages(self, now: Sequence[str | None], thought: str = "") -> list[Message]:
-        """Return the messages. `now` has the user's parts of this step; None marks the place of the thought."""
+        """Return the chat. `now` has the user's texts of the present step; None is replaced by `thought`."""
         parts = [("system", self._texts["system"])]
         limit = self._limit or len(self._past) + 1
         for number, (seen, did) in enumerate(self._past[-limit:]):
@@ -118,7 +117,7 @@ class TalesAgent(Agent):
         return _ONE_ACTION
 
     def shorten(self) -> int:
-        """Drop half of the steps, as the protocol's `--context-limit` would."""
+        """Drop the older half of the steps in the prompt, as if `context_limit` were smaller."""
         steps = min(self._limit or len(self._past), len(self._past))
         if steps < 2:
             raise ContextFullError
@@ -126,6 +125,6 @@ class TalesAgent(Agent):
         return steps - self._limit
 
 
-def _tells_goal(episode: EpisodeStart) -> bool:
-    """Return whether the game itself states the goal, or has only its score as goal."""
+def _needs_no_goal(episode: EpisodeStart) -> bool:
+    """Return whether the prompt needs no goal: the first observation states it, or the game has only a score."""
     return not episode.goal or episode.goal in episode.observation

@@ -1,7 +1,7 @@
-"""Prompt texts of other groups' protocols that the user has imported into the data folder.
+"""Read prompt texts of other groups' protocols that the user has imported into the data folder.
 
-`DATA/protocols/NAME/texts.json` has them by family, with hashes of the source files and the licence beside it.
-`importer` writes it.
+`importer` writes `DATA/protocols/NAME/texts.json`, with the texts by family and the hashes of the source files. The
+licence is in the same folder.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ from evalharness.protocol.published import NAME
 
 FILE = "texts.json"
 _LARGEST = 4 << 20
-"""Bytes; the longest file has 60 kB."""
+"""Largest size of texts.json in bytes; the longest one has 60 kB."""
 
 
 def texts_folder(protocol: str) -> Path:
-    """Return the protocol's folder. Raises UserError if `protocol`, which may come from another person's record, is
-    not valid as a folder's name."""
+    """Return the folder of a protocol's texts. Raises UserError for a name, perhaps a stranger's, that is not valid."""
     if not re.fullmatch(NAME, protocol):
-        raise UserError(f"--protocol: {protocol!a} is no name of a protocol's texts")
+        raise UserError(f"--protocol: {protocol!a} is not a valid name of a protocol")
     return data_folder() / "protocols" / protocol
 
 
@@ -44,8 +43,7 @@ def how_to_import(protocol: str) -> str:
 
 
 def all_imported(protocol: str) -> Mapping[str, Any] | None:
-    """Return the whole file; None if nothing was imported. Raises UserError if the file was changed after the
-    import."""
+    """Return texts.json; None if there is no such file. Raises UserError if it was changed after the import."""
     path = texts_folder(protocol) / FILE
     try:
         stored = read_json(path, _LARGEST)
@@ -55,7 +53,7 @@ def all_imported(protocol: str) -> Mapping[str, Any] | None:
         raise UserError(f"{path} cannot be read ({error}); {how_to_import(protocol)}") from None
     families = stored.get("families") if isinstance(stored, dict) else None
     if not isinstance(families, dict) or stored.get("sha256") != texts_sha256(families):
-        raise UserError(f"{path} is not as it was imported; {how_to_import(protocol)}")
+        raise UserError(f"{path} was changed after the import; {how_to_import(protocol)}")
     imported: Mapping[str, Any] = stored
     return imported
 

@@ -1,7 +1,7 @@
-"""`verl-agent`: verl-agent's (GiGPO) prompts for a model at validation on ALFWorld.
+"""`verl-agent`: the agent with which verl-agent (GiGPO) validates models on ALFWorld.
 
 Source: agent_system/environments at commit 8ca3a46: env_manager.py (messages), memory.py (history), projection.py
-(reading a reply). `python -m tests.conform --protocol` compares every character.
+(reading a reply). `python -m tests.conform --protocol` compares prompts and actions with the original's.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CHINESE = re.compile("[\u4e00-\u9fff]")
 _THOUGHT = re.compile(r"<think>(.*?)</think>", re.DOTALL)
 _OPEN, _CLOSE = "<action>", "</action>"
 _WITHOUT_TAGS = 30
-"""Characters at the end of a reply without tags that become the action."""
+"""If a reply has no action tags, its last characters become the action; this is their number."""
 _RULES = (
     "First think, inside <think> and </think>. Then choose one of the possible actions and write it inside <action> "
     "and </action>."
@@ -36,13 +36,13 @@ LATER = (
 
 class VerlAgentOptions(AgentOptions):
     history: int = Field(default=2, ge=0, le=1000)
-    """number of the last observations, each with its action, before the present one"""
+    """number of earlier observations in the prompt, the last ones, each with its action"""
 
 
 class VerlAgent(Agent):
-    """An agent with one user message for each step: the last observations and actions, the present observation, all
-    admissible actions. For a reply without tags, its last 30 characters are the action. A reply that this protocol
-    calls invalid is carried out, too (`protocol_invalid`).
+    """Sends one user message at each step, with the last observations and actions, the present observation, and all
+    admissible actions. If a reply breaks the protocol's rules (no tags, for example), its action is played
+    nevertheless, and the turn gets the format error `protocol_invalid`.
     """
 
     name: ClassVar[str] = "verl-agent"
@@ -53,7 +53,7 @@ class VerlAgent(Agent):
     def start(self, episode: EpisodeStart) -> None:
         self.episode = episode
         self._past: list[tuple[str, str]] = []
-        """(observation, the action read from the reply)"""
+        """(observation, action that was read from the reply)"""
         self._observation, self._valid = episode.observation, episode.valid_actions or ()
         self._action = ""
 

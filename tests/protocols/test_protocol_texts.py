@@ -26,7 +26,7 @@ def test_texts_are_read_as_data_and_kept_with_hash_and_licence(clean_home: Path,
         "Some License", "Some License\nAll of it."
     )  # fmt: skip
     brought.path.write_text(brought.path.read_text().replace("You are at", "Cheat at"))
-    with pytest.raises(UserError, match="imported"):
+    with pytest.raises(UserError, match="changed after the import"):
         imported_texts("verl-agent", "alfworld")
 
 
