@@ -28,7 +28,8 @@ MAX_BYTES = 2**20
 
 
 def literals_as_json(source: Path, names: Collection[str]) -> bytes:
-    """Return the constants `names` of a Python file as JSON `{name: value}`. Raise UserError if it lacks one."""
+    """Return the constants `names` of a Python file as JSON `{name: value}`. Raise UserError if a constant is
+    missing."""
     try:
         if source.stat().st_size > MAX_BYTES:
             raise ValueError(f"over {MAX_BYTES} bytes")
@@ -166,30 +167,30 @@ class _Stage:
                 self.replaced.rename(self.root)
         for part in self.staging.rglob("*.part"):
             part.unlink()
-        self.good: set[str] = set()
+        self.correct: set[str] = set()
         """Names of the files that are correct in the data folder or in the temporary folder."""
-        self.taken: set[str] = set()
+        self.staged: set[str] = set()
         for name in family.files:
-            if self._right(self.root / name, name):
-                self.good.add(name)
+            if self._is_correct(self.root / name, name):
+                self.correct.add(name)
             if (self.staging / name).exists():
-                if self._right(self.staging / name, name) and name not in self.good:
-                    self.good.add(name)
-                    self.taken.add(name)
+                if self._is_correct(self.staging / name, name) and name not in self.correct:
+                    self.correct.add(name)
+                    self.staged.add(name)
                 else:
                     (self.staging / name).unlink()
 
-    def _right(self, path: Path, name: str) -> bool:
+    def _is_correct(self, path: Path, name: str) -> bool:
         expected = self.family.files[name]
         return expected is not None and path.is_file() and sha256_of(path) == expected
 
     def complete(self) -> bool:
-        labels = any(name in self.good or name in self.taken for name in self.family.tasks.any_of)
-        return labels and self.good.issuperset(self.family.required())
+        labels = any(name in self.correct or name in self.staged for name in self.family.tasks.any_of)
+        return labels and self.correct.issuperset(self.family.required())
 
     def offer(self, name: str, entry: Entry) -> None:
         """Copy a file unless a correct copy exists. If no copy is correct, the first one is kept."""
-        if name in self.good:
+        if name in self.correct:
             return
         target = self.staging / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -202,19 +203,18 @@ class _Stage:
             part.symlink_to(entry.path.absolute())
         else:
             entry.copy_to(part)
-        right = self._right(part, name)
-        if right or name not in self.taken:
+        is_correct = self._is_correct(part, name)
+        if is_correct or name not in self.staged:
             part.replace(target)
-            self.taken.add(name)
+            self.staged.add(name)
         else:
             part.unlink()
-        if right:
-            self.good.add(name)
+        if is_correct:
+            self.correct.add(name)
 
     def finish(self) -> int:
-        """Replace the family's folder by one with its old files and the imported files. Return the number of the
-        latter."""
-        if not self.taken:
+        """Replace the family's folder by one with old and imported files. Return the number of imported files."""
+        if not self.staged:
             _remove(self.staging)
             return 0
         if self.root.exists():
@@ -230,7 +230,7 @@ class _Stage:
         self.root.parent.mkdir(exist_ok=True)
         self.staging.rename(self.root)
         _remove(self.replaced)
-        return len(self.taken)
+        return len(self.staged)
 
 
 def _remove(path: Path) -> None:
