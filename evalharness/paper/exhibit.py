@@ -16,7 +16,7 @@ from evalharness.results.run_labels import labels_of
 from evalharness.results.scored_run import ScoredRun, load_scored_run
 from evalharness.results.tabular.table import Cell, Table
 from evalharness.results.task_range import PUBLISHED_SUITE
-from evalharness.results.trainings import SEED, in_cells, join_runs
+from evalharness.results.trainings import SEED, group_trainings, join_runs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -106,7 +106,7 @@ def name_entries(labelled: Sequence[tuple[str | None, Sequence[ScoredRun]]]) -> 
     others = [(label, runs) for label, runs in labelled if label is not None or SEED not in runs[0].labels]
     names = iter(labels_of([runs[0] for label, runs in others if label is None]))
     entries = [Entry(label or next(names), tuple(runs)) for label, runs in others]
-    cells = in_cells((run.manifest, run) for run in seeded)
+    cells = group_trainings((run.manifest, run) for run in seeded)
     return (*entries, *(Entry(label or cell[0].name, tuple(cell)) for label, cell in cells))
 
 

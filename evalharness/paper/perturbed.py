@@ -18,7 +18,7 @@ from evalharness.results.published import load_table
 from evalharness.results.run_labels import labels_of, short_name
 from evalharness.results.score import MEASURES
 from evalharness.results.scored_run import ScoredRun, of_family
-from evalharness.results.sweep import UNPERTURBED, Sweep, recalled_notes, sweep_of
+from evalharness.results.sweep import UNPERTURBED, Sweep, list_recalled, sweep_of
 from evalharness.results.tabular.table import Cell, Column, Row, Table, percent_cell
 from evalharness.results.trainings import join_trainings
 
@@ -171,7 +171,7 @@ def _fill(given: Given) -> Filled:
         "Average and Std (population) are over the unperturbed column and all perturbations; "
         f"the last column averages {', '.join(first)} alone, as the first preprint does",
         *legend(rows),
-        *(recalled_notes(names, recalled) if any(row.ours for row in rows) else ()),
+        *(list_recalled(names, recalled) if any(row.ours for row in rows) else ()),
         *protocol_lines(rows),
     )
     tables = [Table(_TABLE, columns, tuple(rows), "%", notes)]

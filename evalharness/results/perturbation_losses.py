@@ -38,7 +38,7 @@ def compare_losses(sweeps: Sequence[tuple[Path, Runs]]) -> list[Comparison]:
     perturbations. Rates are changes from the unperturbed run. Raise UserError if the sweeps are not comparable."""
     for folder, runs in sweeps:
         if UNPERTURBED not in runs:
-            raise UserError(f"{folder} has no unperturbed run yet; repeat the command that started it")
+            raise UserError(f"{folder} has no unperturbed run yet; repeat the command of the sweep")
     tests = [_differences(sweeps[0], other) for other in sweeps[1:]]
     baselines = [replace(runs[UNPERTURBED], folder=folder) for folder, runs in sweeps]
     return [
@@ -48,7 +48,7 @@ def compare_losses(sweeps: Sequence[tuple[Path, Runs]]) -> list[Comparison]:
             differences=tuple(differences),
             gained=(),
             lost=(),
-            notes=tuple(_left_out(sweeps[0][1], sweeps[i][1])),
+            notes=tuple(_list_left_out(sweeps[0][1], sweeps[i][1])),
             letters=(letter(0), letter(i)),
             of_losses=True,
         )
@@ -56,7 +56,7 @@ def compare_losses(sweeps: Sequence[tuple[Path, Runs]]) -> list[Comparison]:
     ]
 
 
-def _left_out(first: Runs, second: Runs) -> list[str]:
+def _list_left_out(first: Runs, second: Runs) -> list[str]:
     """Return notes about what is left out: perturbations in only one sweep, and tasks that not every run has played."""
     common = first.keys() & second.keys()
     tasks = [set(runs[name].tasks) for runs in (first, second) for name in common]

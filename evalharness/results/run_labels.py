@@ -20,7 +20,7 @@ _GENERIC = re.compile(
 _PATH = re.compile(r"[^\s<>\"'|*?$&;(){}]*/[^\s<>\"'|*?$&;(){}]*")
 """Text that can be a path: it contains a slash, but no spaces, quotes, brackets or other symbols of a sentence."""
 
-_TELLS: Mapping[str, Callable[[Any], str]] = {
+_OPTIONS: Mapping[str, Callable[[Any], str]] = {
     "perturb": lambda value: str(value or "unperturbed"),
     "seed": lambda value: f"seed {value}",
     "temperature": lambda value: f"temperature {value:g}",
@@ -30,7 +30,7 @@ _TELLS: Mapping[str, Callable[[Any], str]] = {
     "agent": lambda value: _agent(value) if isinstance(value, Mapping) else "react",
     "protocol": lambda value: str(value["name"] if isinstance(value, Mapping) else "own protocol"),
 }
-"""Option that can distinguish runs of one model -> function that converts its value to text. The first is preferred."""
+"""Option that can distinguish runs of one model -> function that writes its value. Earlier options are preferred."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def _distinguish(runs: Sequence[NamedRun], label: str) -> list[str]:
     if len(set(names)) == len(runs):
         return names
     if len(set(names)) == 1:
-        keys_that_differ = [key for key in _TELLS if len({str(run.config.get(key)) for run in runs}) > 1]
+        keys_that_differ = [key for key in _OPTIONS if len({str(run.config.get(key)) for run in runs}) > 1]
         chosen = [(key,) for key in keys_that_differ] + [tuple(keys_that_differ[:2])]
         for keys in chosen:
             texts = [", ".join(_describe_option(key, run.config.get(key)) for key in keys) for run in runs]
@@ -127,7 +127,7 @@ def _distinguish(runs: Sequence[NamedRun], label: str) -> list[str]:
 def _describe_option(key: str, value: Any) -> str:
     """Return the option as text. The manifest of another user may contain a value of any type."""
     try:
-        return _TELLS[key](value)
+        return _OPTIONS[key](value)
     except (TypeError, ValueError, KeyError):
         return f"{key} {value}"[:80]
 

@@ -146,7 +146,7 @@ def _task_kinds(episodes: Sequence[EpisodeScore]) -> list[str]:
     return list({episode.task_id: episode.kind for episode in episodes}.values())
 
 
-def _beside(
+def _estimate_errors(
     strata: Sequence[Sequence[EpisodeScore]], measure: str, ci95: tuple[float, float]
 ) -> dict[str, Any]:
     """Return two fields about a rate: its interval with kinds of tasks as units, and its variance components. The
@@ -183,8 +183,8 @@ def family_score(episodes: Sequence[EpisodeScore]) -> FamilyScore:
         openings=len({e.opening for e in episodes}),
         **_by_trial(episodes),
         **several_kinds,
-        **_beside([episodes], "success", success_ci95),
-        **_beside([episodes], "progress", progress_ci95),
+        **_estimate_errors([episodes], "success", success_ci95),
+        **_estimate_errors([episodes], "progress", progress_ci95),
         easy=_rates([e for e in episodes if e.difficulty == "easy"]),
         hard=_rates([e for e in episodes if e.difficulty == "hard"]),
         **_figures(episodes),
@@ -255,7 +255,7 @@ def held_out_score(
         rate, values = f"{measure}_rate", [_task_means(by_family[f], measure) for f in families]
         score[rate] = sum(n * _mean(v) for n, v in zip(sizes, values, strict=True)) / sum(sizes)
         score[f"{rate}_ci95"] = stats.stratified_score(values)
-        score |= _beside([by_family[f] for f in families], measure, score[f"{rate}_ci95"])
+        score |= _estimate_errors([by_family[f] for f in families], measure, score[f"{rate}_ci95"])
     return HeldOut(**score), None
 
 
@@ -294,7 +294,7 @@ def pooled_score(by_family: Mapping[str, Sequence[EpisodeScore]]) -> Scores:
         )
         rate = _mean([value for listed in values for value in listed])
         rates |= {f"{measure}_rate": rate, f"{measure}_rate_ci95": ci95}
-        rates |= _beside(strata, measure, ci95)
+        rates |= _estimate_errors(strata, measure, ci95)
     kinds = sum(len(set(_task_kinds(episodes))) for episodes in strata)
     return Scores(n=sum(len(_task_kinds(episodes)) for episodes in strata), kinds=kinds, **rates)
 

@@ -75,7 +75,7 @@ NOT_TIMED = Timing()
 
 
 def infrastructure_failures(folder: Path, done: set[tuple[str, int]]) -> dict[str, int]:
-    """Map each family to the number of episodes that the harness gave up after failures of simulator or server."""
+    """Map each family to the number of episodes that could not be played because of failures of simulator or server."""
     given_up = {(line["task_id"], line["sample"]) for line in read_failures(folder) if line.get("final")}
     return Counter(task_id.split("/")[0] for task_id, _ in given_up - done)
 
@@ -100,11 +100,11 @@ class SummaryBuilder:
     def summary(self, timing: Timing = NOT_TIMED) -> Summary:
         """Return the summary of all added episodes. `timing`: durations that were measured while the run was played."""
         summary = summary_of(self.folder, self.manifest, self.scores, timing)
-        more = {**self._replies.troubles(), "outside": outside_agent(self._outside)}
+        more = {**self._replies.troubles(), "outside": sum_agent_reports(self._outside)}
         return summary.model_copy(update={name: value for name, value in more.items() if value})
 
 
-def outside_agent(episodes: Sequence[Outside]) -> OutsideAgent | None:
+def sum_agent_reports(episodes: Sequence[Outside]) -> OutsideAgent | None:
     """Sum what external agents reported about their episodes (tokens, cost); None if no external agent played."""
     if not episodes:
         return None
@@ -125,10 +125,10 @@ def outside_agent(episodes: Sequence[Outside]) -> OutsideAgent | None:
 
 def summarize(folder: Path, timing: Timing = NOT_TIMED) -> Summary:
     """Compute the summary of a run folder. `timing`: durations that were measured while the run was played."""
-    summing = SummaryBuilder(folder)
+    builder = SummaryBuilder(folder)
     for episode in read_episodes(folder):
-        summing.add(episode)
-    return summing.summary(timing)
+        builder.add(episode)
+    return builder.summary(timing)
 
 
 def summary_of(

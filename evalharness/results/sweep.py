@@ -154,12 +154,12 @@ def sweep_of(
         average_ci95={m: average_interval(list(runs.values()), m, sorted(shared)) for m in MEASURES},
         std_ci95={m: _std_interval(list(runs.values()), m, sorted(shared)) for m in MEASURES},
         std_sample={m: stdev(values) if len(values) > 1 else None for m, values in rates.items()},
-        notes=(*first.limited, *recalled_notes(runs, recalled), *_notes(columns)),
+        notes=(*first.limit_notes, *list_recalled(runs, recalled), *_notes(columns)),
         change=mean_change(runs),
     )
 
 
-def recalled_notes(played: Iterable[str], recalled: Collection[str]) -> list[str]:
+def list_recalled(played: Iterable[str], recalled: Collection[str]) -> list[str]:
     names = [name for name in played if name in recalled]
     if not names:
         return []

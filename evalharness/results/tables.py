@@ -63,7 +63,7 @@ def rows_of(episode: Episode) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def recorded_rows(episode: Episode) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the rows of `rows_of` without the behaviour columns. Unlike those, they are the same in every version."""
+    """Return the rows of `rows_of` without the behaviour columns, which may change with the harness's version."""
     figures = json.dumps(dict(episode.figures), sort_keys=True) if episode.figures else None
     counts = {"turns": len(episode.turns), "trims": len(episode.trims)}
     row = _columns(_EPISODE, episode, **counts, figures=figures)
@@ -78,7 +78,7 @@ def run_columns(folder: Path) -> dict[str, str | None]:
     return {"model": manifest.display_name, "perturbation": manifest.config.perturb}
 
 
-def place_columns(folder: Path) -> dict[str, str | None]:
+def folder_columns(folder: Path) -> dict[str, str | None]:
     """Return the columns with the names of run folder and study. Stored tables lack them, so a folder can be moved."""
     place = real_path(folder)
     is_studied = (place.parent / STUDY).is_file()
@@ -157,14 +157,14 @@ def data_frames(*folders: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def _arrow_tables(folder: Path) -> list[pa.Table]:
-    """Return the tables of episodes and of turns: read the parquet files if they are current, or else the episodes."""
+    """Return the tables of episodes and turns, from the parquet files if these are current, else from the episodes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     paths = (folder / "episodes.parquet", folder / "turns.parquet")
     schemas = _schemas()
     made_from = _made_from(folder)
-    if all(_holds_all(path, schema.names, made_from) for path, schema in zip(paths, schemas, strict=True)):
+    if all(_is_current(path, schema.names, made_from) for path, schema in zip(paths, schemas, strict=True)):
         tables = [pq.read_table(path).replace_schema_metadata() for path in paths]
     else:
         rows, columns = [rows_of(episode) for episode in sorted_episodes(folder)], run_columns(folder)
@@ -172,7 +172,7 @@ def _arrow_tables(folder: Path) -> list[pa.Table]:
             pa.Table.from_pylist([row | columns for row, _ in rows], schema=schemas[0]),
             pa.Table.from_pylist([turn | columns for _, turns in rows for turn in turns], schema=schemas[1]),
         ]
-    for at, (name, value) in enumerate(place_columns(folder).items()):
+    for at, (name, value) in enumerate(folder_columns(folder).items()):
         tables = [
             table.add_column(at, name, pa.repeat(pa.scalar(value, pa.string()), len(table)))
             for table in tables
@@ -191,7 +191,7 @@ def _made_from(folder: Path) -> bytes:
     return b"not readable" if path.exists() else b""
 
 
-def _holds_all(path: Path, names: list[str], made_from: bytes) -> bool:
+def _is_current(path: Path, names: list[str], made_from: bytes) -> bool:
     """Return whether the parquet file is readable, has the columns `names`, and was made from the current episodes."""
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -55,7 +55,7 @@ def join_runs(runs: Sequence[ScoredRun]) -> ScoredRun:
 
 def load_joined(text: str) -> ScoredRun:
     """Load the run in the folder `text`. If `text` is several folders with commas between them, join the runs."""
-    folders = text.split(",") if "," in text and not _is_there(text) else [text]
+    folders = text.split(",") if "," in text and not _exists(text) else [text]
     if "" in folders:
         raise UserError(
             f"{text!r} has an empty part; write the run folders with commas between them: A1,A2,A3"
@@ -63,7 +63,7 @@ def load_joined(text: str) -> ScoredRun:
     return join_runs([load_scored_run(Path(folder)) for folder in folders])
 
 
-def _is_there(text: str) -> bool:
+def _exists(text: str) -> bool:
     try:
         return Path(text).exists()
     except OSError:  # the text is too long for one path, so it lists several folders
@@ -82,7 +82,7 @@ def join_labelled(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
     return [run for trained, cell in joined_cells for run in ([trained] if trained else cell)]
 
 
-def in_cells(named: Iterable[tuple[Manifest, T]]) -> list[tuple[str | None, list[T]]]:
+def group_trainings(named: Iterable[tuple[Manifest, T]]) -> list[tuple[str | None, list[T]]]:
     """Group the runs of a training study: runs that differ only in training seed or perturbation are one group.
 
     Return (labels that distinguish the group from the other groups, its runs). A single group keeps all its labels.
@@ -151,7 +151,8 @@ def average_interval(runs: Sequence[ScoredRun], measure: str, tasks: Sequence[st
 
 
 def over_trainings(d: Difference, first: ScoredRun, second: ScoredRun) -> Difference:
-    """Return the difference second - first with interval and p over trainings and tasks; `d` if no run is such a mean.
+    """Return the difference second - first with an interval and p over trainings and tasks. If neither run is a mean
+    over trainings, return `d` unchanged.
 
     If both runs use the same trainings (for example with and without a perturbation), trainings are paired, too.
     """
