@@ -1,1 +1,1 @@
-"""Compute scores, comparisons and behaviour from stored runs, and draw tables and pages. No process, no network."""
+"""Compute scores, comparisons and behaviour from stored runs, and write tables and pages, without other processes."""

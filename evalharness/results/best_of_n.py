@@ -33,7 +33,7 @@ class TaskSamples:
     best_progress: float
     mean_progress: float
     greedy_success: bool | None
-    """None if the greedy run has not played the task."""
+    """Whether the greedy episode succeeded; None if the greedy run has not played the task."""
     greedy_progress: float | None
 
     @property
@@ -43,7 +43,7 @@ class TaskSamples:
 
 @dataclass(frozen=True)
 class FamilyBest:
-    """The results of one family, or of the held-out score. Mappings: `success` or `progress` -> fraction."""
+    """The results of one family, or of the held-out score. Each mapping: `success` or `progress` -> fraction."""
 
     family: str
     n: int
@@ -243,7 +243,7 @@ def _interval(strata: Sequence[Sequence[tuple[float, float]]]) -> tuple[float, f
 
 
 def _notes(samples: ScoredRun, tasks: Sequence[TaskSamples], n: int) -> list[str]:
-    notes = samples.limited
+    notes = samples.limit_notes
     selected = sum(samples.manifest.counts.values())
     if len(tasks) < selected:
         notes.append(

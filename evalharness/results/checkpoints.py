@@ -259,7 +259,7 @@ def _test_against_first(
 def _notes(
     points: Sequence[Point], scored: Mapping[str, ScoredRun], choosing: Mapping[str, ScoredRun]
 ) -> list[str]:
-    notes = next(iter(scored.values())).limited
+    notes = next(iter(scored.values())).limit_notes
     missing = [f"{p.name} {p.n}/{p.expected}" for p in points if p.n != p.expected]
     if missing:
         notes.append(

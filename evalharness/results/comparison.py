@@ -131,7 +131,7 @@ def _describe(run: ScoredRun) -> dict[str, Any]:
 
 def compare_runs(runs: Sequence[ScoredRun], numbers: Sequence[int] | None = None) -> list[Comparison]:
     """Compare every run with the first run; correct p over all comparisons (`adjust_p_values`). `numbers`: positions of
-    the runs, from which their letters follow; None if these are all runs of the page.
+    the runs on the page, from which their letters (A, B, ...) follow; default: 0, 1, 2, ...
 
     Raise UserError if the runs differ in suite, turn limit, source of subgoal labels, or contents of tasks.
     """
@@ -173,7 +173,7 @@ def require_comparable(runs: list[ScoredRun]) -> None:
         for family, labels in runs[0].manifest.labels.items():
             other = run.manifest.labels.get(family, labels)
             first, second = (set(sources.split(",")) for sources in (labels, other))
-            if not (first <= second or second <= first):  # a run of few tasks may lack some sources
+            if not (first <= second or second <= first):  # few tasks may have labels of one source only
                 raise UserError(
                     f"{runs[0].folder} and {run.folder} score {family} by different subgoal labels "
                     f"({labels} and {other}); play one of these runs again with the data folder of the other run"
@@ -181,7 +181,7 @@ def require_comparable(runs: list[ScoredRun]) -> None:
 
 
 def _pairs(baseline: ScoredRun, run: ScoredRun) -> dict[str, list[Pair]]:
-    """Map each family to its tasks in both runs. Raise UserError if there are no such tasks, or if contents differ."""
+    """Map each family to its tasks in both runs. Raise UserError if no task is in both, or if its content differs."""
     both = [(baseline.tasks[task_id], run.tasks[task_id]) for task_id in common_tasks(baseline, run)]
     pairs = group_by_key((pair[0].family, pair) for pair in both)
     if not pairs:
@@ -257,7 +257,7 @@ def subset_pairs(
 
 _EXPECTED_TO_DIFFER = {"model", "model_name", "seed"}
 _OF_TASKS = {"tasks", "limit", "sample", "subset"}
-"""Options that choose tasks. They are not compared, because a note counts the tasks that only one run has played."""
+"""Options that choose tasks. `_notes` does not compare them, because it counts the tasks that are in only one run."""
 _OF_AGENTS = {"agent", "agent_option", "protocol", "action_interface"}
 
 

@@ -32,7 +32,7 @@ class Played:
         return str(self.tasks) if self.tasks == self.of else f"{self.tasks}/{self.of}"
 
     @property
-    def described(self) -> str:
+    def description(self) -> str:
         """The text `15/112 tasks x 4`, or `15/112 tasks x 4 (57 of 60 attempts)` if attempts are missing."""
         text = f"{self._share} tasks" + (f" x {self.samples}" if self.samples > 1 else "")
         wanted = self.tasks * self.samples

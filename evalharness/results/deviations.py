@@ -19,8 +19,7 @@ def deviations(
 ) -> tuple[str, ...]:
     """Return a phrase for each difference between a run's settings and the harness's defaults.
 
-    `prompts`: family -> SHA-256 of the harness's prompt file. The prompt of a family that is missing in `prompts` is
-    not checked.
+    `prompts`: family -> SHA-256 of the harness's prompt file. The prompts of other families are not checked.
     """
     config = identity.config.to_json()
     others = [

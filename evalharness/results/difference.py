@@ -13,7 +13,7 @@ from evalharness.results.scored_run import TaskScore
 
 SIGNIFICANT = 0.05
 SAME = 1e-9
-"""Two means that differ by less count as equal, because equal means may differ by rounding errors."""
+"""Means whose difference is at most this value count as equal, because equal means may differ by rounding errors."""
 
 Pair = tuple[TaskScore, TaskScore]
 """(score in the baseline, score in the other run) of one task."""
@@ -74,7 +74,7 @@ class Difference:
     @property
     def tasks_needed(self) -> int | None:
         """Approximate number of tasks with which the test detects this difference with 80 % power at the 5 % level.
-        None if it is above 100,000. None for the tests `trainings` and `subset`: more tasks alone do not help them."""
+        None if it is above 100,000, and for the tests `trainings` and `subset`, whose error is not from tasks alone."""
         if not self.detectable or abs(self.difference) < SAME or self.test in ("trainings", "subset"):
             return None
         if self.test == "mcnemar":
@@ -208,10 +208,10 @@ def _standard_errors(
 def adjust_p_values(comparisons: Sequence[Sequence[Difference]]) -> list[list[Difference]]:
     """Apply Holm's correction to p. `comparisons`: the tests of each run against its baseline.
 
-    There are three groups of tests: success in the main score (`headline`), progress in the main score, and the scores
-    of single families. Holm's correction is applied within each group, over all comparisons. Then no p of a comparison
-    may be below the p of success in its main score. So the chance of any false positive is 5 % (serial gatekeeping:
-    Dmitrienko, Tamhane & Bretz, Multiple Testing Problems in Pharmaceutical Statistics (2010), section 5.2).
+    There are three groups of tests: success in the main score (`headline`), progress in the main score, and families.
+    Holm's correction is applied within each group, over all comparisons. Then every p of a comparison is raised to at
+    least the p of success in its main score. So the chance of a false positive is 5 % (serial gatekeeping: Dmitrienko,
+    Tamhane & Bretz, Multiple Testing Problems in Pharmaceutical Statistics (2010), section 5.2).
     """
     heads = [headline(tests) for tests in comparisons]
 

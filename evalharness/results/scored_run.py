@@ -40,11 +40,11 @@ class ScoredRun:
     folder: Path
     manifest: Manifest
     scores: tuple[EpisodeScore, ...]
-    """Sorted by task and sample."""
+    """Scores of the run's episodes, sorted by task and sample."""
     repeats: tuple[ScoredRun, ...] = ()
     """The runs that were joined into this run as repeats; otherwise empty (`evalharness.results.repeats`)."""
     trainings: tuple[ScoredRun, ...] = ()
-    """The runs whose mean over training seeds this run is; otherwise empty (`evalharness.results.trainings`)."""
+    """If this run is a mean over training seeds, the single runs; otherwise empty (`evalharness.results.trainings`)."""
 
     @property
     def name(self) -> str:
@@ -85,10 +85,10 @@ class ScoredRun:
     def incomplete(self) -> str:
         """The families with missing tasks or attempts, for example `BabyAI 10/112 tasks`; "" if nothing is missing."""
         parts = self.played.items()
-        return ", ".join(f"{self.titles.get(f, f)} {p.described}" for f, p in parts if not p.complete)
+        return ", ".join(f"{self.titles.get(f, f)} {p.description}" for f, p in parts if not p.complete)
 
     @property
-    def limited(self) -> list[str]:
+    def limit_notes(self) -> list[str]:
         """A list with the warning about `--limit`; empty for a run without `--limit`."""
         limit = self.manifest.config.limit
         note = f"--limit {limit}: only the first tasks of each family; not representative (--draw is)"
@@ -133,7 +133,7 @@ class ScoredRun:
 
     @cached_property
     def tasks(self) -> Mapping[str, TaskScore]:
-        """Task id -> mean over its samples, sorted by id."""
+        """Task id -> success and progress of the task, sorted by id."""
         return {
             task_id: TaskScore(
                 task_id=task_id,
@@ -174,9 +174,9 @@ def load_scored_run(folder: Path) -> ScoredRun:
 
 
 def scored_run(folder: Path, manifest: Manifest, scores: Sequence[EpisodeScore]) -> ScoredRun:
-    """Make a run from scores, which are sorted. Raise UserError if there are no scores."""
+    """Sort the scores, and make a run from them. Raise UserError if there are no scores."""
     if not scores:
-        raise UserError(f"{folder} has no finished episode yet; repeat the command that started it")
+        raise UserError(f"{folder} has no finished episode yet; repeat the command of the run")
     return ScoredRun(folder, manifest, tuple(sorted(scores, key=lambda s: (s.family, s.task_id, s.sample))))
 
 
@@ -222,8 +222,8 @@ def common_tasks(one: Comparable, other: Comparable) -> list[str]:
     for task_id in common:
         if one.hashes[task_id] != other.hashes[task_id]:
             raise UserError(
-                f"{task_id} is not the same task in {one.folder} and {other.folder} (its text, files or labels "
-                "changed between them); run the older one again"
+                f"{task_id} is not the same task in {one.folder} and {other.folder} (its text, files or subgoal labels "
+                "have changed); play the older run again"
             )
     return common
 

@@ -90,7 +90,7 @@ CHANGED = "changed"
 
 def mark_changed(labels: Mapping[str, str], task_hashes: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return `labels` (family -> source of subgoal labels). Add `changed` to a family if the content hash of a task
-    differs from the hash in the published suite. A task whose labels have another source than there is not compared.
+    differs from the hash in the published suite. Tasks whose subgoal labels have another source are not compared.
     """
     ranges, changed = {row.task_id: row for row in load_ranges(PUBLISHED_SUITE)}, set()
     known = {task_id.split("/")[0] for task_id in ranges}

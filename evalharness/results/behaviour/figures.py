@@ -20,7 +20,7 @@ RUN_LENGTHS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 10), (11, None))
 """Bins (shortest, longest) of the lengths of error runs. An error run is a sequence of consecutive error turns."""
 
 Ratio = tuple[float, float]
-"""(numerator, denominator)"""
+"""The (numerator, denominator) of a figure."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ class BehaviourRow:
     value: float
     low: float
     high: float
-    """The 95 % interval is `low` to `high`; its unit is the task."""
+    """The 95 % interval over tasks is `low` to `high`."""
     n: int
     """Sum of the denominators: the number of turns, episodes or other items that `Figure.per` names."""
 
@@ -112,17 +112,17 @@ class BehaviourCounter:
     def behaviour(self) -> RunBehaviour:
         """Return the counts of all added episodes. Raise UserError if no episode was added."""
         if not self._tasks:
-            raise UserError(f"{self.folder} has no finished episode yet; repeat the command that started it")
+            raise UserError(f"{self.folder} has no finished episode yet; repeat the command of the run")
         tasks = {family: dict(sorted(self._tasks[family].items())) for family in sorted(self._tasks)}
         return RunBehaviour(self.folder, self.manifest, tasks, self._hashes)
 
 
 def load_behaviour(folder: Path) -> RunBehaviour:
     """Count the behaviour in a run folder. Raise UserError if `folder` has no run or no finished episode."""
-    behaving = BehaviourCounter(folder, read_manifest(folder))
+    counter = BehaviourCounter(folder, read_manifest(folder))
     for episode in read_episodes(folder):
-        behaving.add(episode)
-    return behaving.behaviour()
+        counter.add(episode)
+    return counter.behaviour()
 
 
 def _families(tasks: Mapping[str, object]) -> list[str]:
@@ -130,7 +130,7 @@ def _families(tasks: Mapping[str, object]) -> list[str]:
 
 
 def behaviour_rows(run: RunBehaviour) -> list[BehaviourRow]:
-    """Return a row for every figure of each family. If there are several families, add the rows of all families
+    """Return a row for every figure of each family. If there are several families, also return rows for all families
     together. A figure has no row if its denominator is 0 (for example recovery in a family without an error)."""
     return [
         row for family in _families(run.tasks) for row in _rows(family, run.strata(family), run.max_turns)
@@ -165,7 +165,7 @@ def _limits(strata: Sequence[Counts], max_turns: int) -> tuple[Counts, Counts]:
         if figure.share and values[i] in (0.0, 1.0):
             trials = int(sum((stratum[:, i, 1] > 0).sum() for stratum in strata))
             low, high = stats.wilson(round(values[i] * trials), trials)
-            lows[i], highs[i] = min(low, values[i]), max(high, values[i])  # rounding can exclude the value
+            lows[i], highs[i] = min(low, values[i]), max(high, values[i])  # rounding could exclude the value
     return lows, highs
 
 

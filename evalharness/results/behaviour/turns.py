@@ -37,7 +37,7 @@ class TurnFacts:
     """The behaviour in one turn."""
 
     error: bool
-    """Whether the reply had no action, or an action that was not valid. The environment did nothing."""
+    """Whether the reply had no action, or an action that was not valid. In both cases the environment did nothing."""
     progressed: bool
     """Whether progress after the turn is higher than after any earlier turn. Progress starts at 0."""
     repeated: bool
@@ -78,7 +78,7 @@ def moves(episode: Episode) -> list[tuple[str, str]]:
 
 
 def longest_loop(steps: Sequence[object]) -> int:
-    """Return the length of the longest part in which one cycle occurs at least twice in a row; 0 without such a part.
+    """Return the length of the longest part of `steps` in which a cycle occurs twice or more in a row; 0 without one.
 
     For example, `abcabcab` gives 8 (the cycle is `abc`), and `aba` gives 0.
     """
@@ -125,7 +125,7 @@ def read_turns(episode: Episode, how: ActionReader | None = None) -> list[TurnFa
                 error=turn.action is None or not turn.valid,
                 progressed=turn.progress > best,
                 repeated=step in earlier_moves,
-                help=action is not None and _asks(plain(action), how.help_action),
+                help=action is not None and _asks_for_valid_actions(plain(action), how.help_action),
                 place=place,
                 words=len(spoken),
                 word_runs=len(word_runs) if thought_before else 0,
@@ -140,7 +140,7 @@ def read_turns(episode: Episode, how: ActionReader | None = None) -> list[TurnFa
     return facts
 
 
-def _asks(action: str, help_action: str) -> bool:
+def _asks_for_valid_actions(action: str, help_action: str) -> bool:
     """Return whether the action asks for the valid actions. `check valid actions` does so in every environment."""
     return action.startswith(help_action) or _CHECK.match(action) is not None
 
@@ -157,7 +157,7 @@ def _names_arguments(thought: Sequence[str], action: str | None, surface: Action
 
 @cache
 def action_reader(family: str, perturbation: str | None, words: str = "") -> ActionReader:
-    """Return the reader of a family's actions; `ActionReader()` without the environment. `words`: as in `Task`."""
+    """Return the reader of a family's actions, or `ActionReader()` if it is not installed. `words`: see `Task`."""
     from evalharness.envs import specs
     from evalharness.protocol.perturb import make_surface
 

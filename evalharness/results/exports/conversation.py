@@ -45,7 +45,8 @@ class Protocol:
         return ReactAgent() if self.agent is None else self.agent.make()
 
     def start(self, episode: Episode, folder: Path | None = None) -> tuple[EpisodeStart, bool]:
-        """Return the input of the agent's first turn, and whether the prompt file was found (in `folder`)."""
+        """Return the input of the agent's first turn, and whether the prompt file was found. `folder`: the user's
+        prompt files."""
         which = (episode.family, episode.kind, episode.perturbation, episode.prompt_hash)
         played = played_prompt(*which, folder, self.adaptation, episode.words)
         prompt, actions = (
@@ -76,7 +77,7 @@ def opening(episode: Episode, protocol: Protocol = USUAL) -> tuple[list[Message]
 
 
 def conversation(episode: Episode, protocol: Protocol = USUAL) -> list[Message]:
-    """Return the first messages, then each reply with its observation, including turns that a full context lost."""
+    """Return the first messages, then each reply with its observation, even if the full context dropped it later."""
     messages, _ = opening(episode, protocol)
     agent = protocol.make_agent()
     for rebuilt in rebuild(agent, protocol.start(episode)[0], _last_trial(episode, protocol)):

@@ -29,7 +29,7 @@ def cell(value: Any) -> Any:
 
 
 def write(runs: Sequence[Path], folder: Path, form: str) -> list[Path]:
-    """Write both tables of all `runs` as `csv` or `parquet`."""
+    """Write the tables `episodes` and `turns` of all `runs` in the format `form`: `csv` or `parquet`."""
     paths = [folder / f"{name}.{form}" for name in TABLES]
     for path, frame in zip(paths, data_frames(*runs), strict=True):
         if form == "parquet":

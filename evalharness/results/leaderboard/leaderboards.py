@@ -36,7 +36,7 @@ def make_leaderboard(
     """
     runs = join_labelled(runs)
     for run in runs:
-        if benchmark.apart.issuperset(run.manifest.counts):
+        if benchmark.separate.issuperset(run.manifest.counts):
             family = min(run.manifest.counts)
             raise UserError(
                 f"{family} has a separate leaderboard: evalharness leaderboard --table {family} {run.folder}"
@@ -54,7 +54,7 @@ def make_leaderboard(
         own_row(run, label, benchmark.prompts, declared.get(run.folder, ()), checked[run.folder])
         for run, label in zip(runs, labels_of(runs), strict=True)
     ]
-    listed = {family for run in runs for family in run.manifest.counts} - benchmark.apart
+    listed = {family for run in runs for family in run.manifest.counts} - benchmark.separate
     order = list(benchmark.sizes) if own else family_columns(rows)
     order += sorted(listed - set(order))
     names = dict(benchmark.titles)
@@ -75,8 +75,8 @@ def make_leaderboard(
 
 
 def choose_rows(board: Leaderboard, patterns: Sequence[str]) -> Leaderboard:
-    """Keep the rows whose name or series matches a pattern; all rows without patterns. Raise UserError if none
-    matches."""
+    """Keep the rows whose name or series matches a pattern, or all rows if there is no pattern. Raise UserError if a
+    pattern matches no row."""
     chosen: set[int] = set()
     for pattern in patterns:
         rows = {
@@ -110,12 +110,12 @@ def require_one_table(runs: Sequence[ScoredRun], published: Benchmark | None) ->
         require_same(runs, "perturbation", lambda run: run.perturbation or "none", advice)
         return
     for run in runs:
-        if why := not_beside_published(run, published):
+        if why := find_protocol_mismatch(run, published):
             raise UserError(f"{run.folder} {why}; {_WAY_OUT}")
 
 
-def not_beside_published(run: ScoredRun, published: Benchmark) -> str | None:
-    """Return the reason why a run cannot be compared with the published rows; None if it can."""
+def find_protocol_mismatch(run: ScoredRun, published: Benchmark) -> str | None:
+    """Return the reason why a run cannot be compared with the published rows; None if a comparison is possible."""
     if run.manifest.suite not in published.suites:
         return f"was played on suite {run.suite}, the published rows on {published.suite}"
     if run.max_turns != published.max_turns and not published.own:

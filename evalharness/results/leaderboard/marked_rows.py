@@ -47,8 +47,7 @@ def row_of(
     *,
     derived: bool = False,
 ) -> Row:
-    """Convert a row of a leaderboard to a row of a table. `derived`: add the intervals of published rows, which are
-    computed from the printed rates."""
+    """Convert a row of a leaderboard to a row of a table. `derived`: add the intervals of published rows."""
     cells = {
         column: percent_cell(
             standing.values.get(column),

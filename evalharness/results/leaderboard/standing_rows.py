@@ -39,7 +39,7 @@ class Benchmark:
     titles: Mapping[str, str]
     prompts: Mapping[str, str]
     """Family -> SHA-256 of the harness's prompt file."""
-    apart: frozenset[str] = frozenset()
+    separate: frozenset[str] = frozenset()
     """Families with a separate leaderboard, outside the main table."""
     own: PublishedTable | None = None
     """Published results of the one family with a separate leaderboard; None: the main table."""
@@ -57,12 +57,12 @@ class Benchmark:
 
     @classmethod
     def of(cls, specs: Mapping[str, EnvSpec], table: str | None = None) -> Benchmark:
-        """Return the benchmark of the main table, or of the separate leaderboard `table`. Raise UserError if
+        """Return the benchmark of the main table, or of the separate leaderboard `table`. Raise UserError if `table` is
         unknown."""
-        apart = frozenset(family for family, spec in specs.items() if spec.own.published is not None)
+        separate = frozenset(family for family, spec in specs.items() if spec.own.published is not None)
         if table is not None:
-            if table not in apart:
-                raise UserError(f"--table {table}: no such table{nearest(table, sorted(apart))}")
+            if table not in separate:
+                raise UserError(f"--table {table}: no such table{nearest(table, sorted(separate))}")
             return cls._of_family(specs[table])
         sizes = {
             family: spec.suites.expected[PUBLISHED_SUITE]
@@ -74,7 +74,7 @@ class Benchmark:
             held_out={family: n for family, n in sizes.items() if specs[family].held_out},
             titles={family: spec.title for family, spec in specs.items()},
             prompts={family: load_prompt(spec).sha256 for family, spec in specs.items()},
-            apart=apart,
+            separate=separate,
         )
 
     @classmethod

@@ -71,8 +71,7 @@ class Standing:
         return self.folder is not None
 
     def has_own_labels(self, column: str) -> bool:
-        """Whether the family's subgoal labels are this project's, or its tasks changed: not comparable with published
-        rows."""
+        """Whether the family is not comparable with published rows: it has this project's labels or changed tasks."""
         whose = (self.labels or {}).get(column.rpartition("_")[0], "").split(",")
         return "ours" in whose or CHANGED in whose
 
@@ -98,7 +97,7 @@ class Leaderboard:
     standings: tuple[Standing, ...]
     sorted_by: str | None
     held_out: tuple[str, ...]
-    """Families of the held-out score; if empty, the table has no such column."""
+    """Families of the held-out score; if empty, the table has no column for this score."""
     measures: Mapping[str, str] = field(default_factory=lambda: {measure: measure for measure in MEASURES})
     """`success` and `progress` -> heading in the table."""
     notes: tuple[str, ...] = ()
@@ -124,7 +123,7 @@ class Leaderboard:
         return [f"{family}_{measure}" for family in self.groups for measure in MEASURES]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one flat row per row of the leaderboard. Rates are fractions 0..1; a missing number is None."""
+        """Return each row as a flat dictionary. Rates are fractions 0..1; a missing number is None."""
         rows = []
         for standing in self.standings:
             row: dict[str, Any] = {

@@ -31,7 +31,7 @@ def rate_in_words(score: Scores | Estimate) -> str:
 
 
 def answer_of_run(summary: Summary, titles: Mapping[str, str]) -> str:
-    """Return a sentence with the held-out success, else its estimate, else the pooled success, else each family's."""
+    """Return a sentence with the held-out success, or else the estimated, the pooled, or each family's success."""
     if score := summary.held_out:
         return f"held-out success {rate_in_words(score)}, {score.n} tasks"
     if estimate := summary.held_out_estimate:
@@ -54,7 +54,7 @@ def answer_of_run(summary: Summary, titles: Mapping[str, str]) -> str:
     sentences = []
     for family, row in summary.families.items():
         names = (summary.scores or {}).get(family)
-        tasks = Played(row.n, row.expected, row.episodes, summary.samples).described
+        tasks = Played(row.n, row.expected, row.episodes, summary.samples).description
         sentences.append(
             f"{titles.get(family, family)} {names.success if names else 'success'} {rate_in_words(row)}, {tasks}"
         )

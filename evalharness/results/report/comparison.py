@@ -56,7 +56,7 @@ def _cells(d: Difference) -> dict[str, str]:
 
 
 def difference_tables(comparison: Comparison, *, verbose: bool = False) -> Iterator[Table]:
-    """Yield a table per measure with a row per family. `verbose`: add p by kind, detectable difference, and wins."""
+    """Yield a table per measure with a row per family. `verbose`: add p by kind, detectable difference, and tally."""
     a, b = comparison.letters
     names = {
         "n": "n",

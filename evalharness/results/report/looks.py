@@ -31,7 +31,7 @@ _STYLE: dict[Any, Any] = {
     "legend.frameon": False,
     "svg.hashsalt": "evalharness",  # fixed ids: equal figures give equal files
     "svg.fonttype": "none",
-    "text.parse_math": False,  # dollar signs in a model's name are no formula
+    "text.parse_math": False,  # dollar signs in a model's name do not begin a formula
 }
 
 

@@ -121,7 +121,7 @@ def _curve(
         axes.fill_between(xs, low, high, color=colour, alpha=0.14, linewidth=0)
 
 
-def _banded(title: str, lines: int) -> tuple[str, bool]:
+def _title_with_bands(title: str, lines: int) -> tuple[str, bool]:
     """Return (title, whether to draw interval bands) for a figure with `lines` lines per panel."""
     band = lines <= _MOST_BANDS
     return (f"{title} (bands: 95 % over tasks)" if band else title), band
@@ -129,7 +129,7 @@ def _banded(title: str, lines: int) -> tuple[str, bool]:
 
 def draw_progress_by_turn(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
     runs = values_of(rows, "run")
-    title, band = _banded("Mean progress after each turn", len(runs))
+    title, band = _title_with_bands("Mean progress after each turn", len(runs))
     figure, panels = _family_panels(rows, titles, title, "progress rate (%)")
     for family, axes in panels.items():
         for i, run in enumerate(runs):
@@ -181,7 +181,7 @@ def _points(axes: Axes, rows: Sequence[Row], xs: Sequence[float], i: int, label:
 def draw_best_of_k(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
     """Draw the curves over k. Each curve has its own dashes; each run has its own colour, or each curve if one run."""
     runs = values_of(rows, "run")
-    title, band = _banded("k samples of a task", len(runs) * len(CURVE_NAMES))
+    title, band = _title_with_bands("k samples of a task", len(runs) * len(CURVE_NAMES))
     figure, panels = _family_panels(rows, titles, title, "rate (%)")
     for family, axes in panels.items():
         for i, run in enumerate(runs):
@@ -212,7 +212,7 @@ def draw_over(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
                 label = f"{short_label(name)}: {measure}" if len(series) > 1 else measure
                 _points(axes, own, [float(row["x"]) for row in own], len(measures) * i + j, label)
         axes.set_xlabel(short_label(axis))
-        if xs[0] > 0 and xs[-1] >= 8 * xs[0]:  # wide range, such as data sizes
+        if xs[0] > 0 and xs[-1] >= 8 * xs[0]:  # a wide range, such as sizes of data sets
             axes.set_xscale("log", base=2)
             axes.set_xticks(xs, [f"{x:g}" for x in xs], rotation=45 if len(xs) > 5 else 0)
             axes.minorticks_off()

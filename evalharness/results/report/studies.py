@@ -43,7 +43,7 @@ def put_agents_together(runs: Sequence[ScoredRun], benchmark: Benchmark) -> Stud
 
 
 def _board(runs: Sequence[ScoredRun], benchmark: Benchmark) -> Leaderboard:
-    return make_leaderboard(runs, replace(benchmark, apart=frozenset()), published=False)
+    return make_leaderboard(runs, replace(benchmark, separate=frozenset()), published=False)
 
 
 def print_study_runs(console: Console, study: StudyRuns, *, verbose: bool = False) -> None:

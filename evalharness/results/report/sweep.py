@@ -21,7 +21,7 @@ from evalharness.results.tabular.text import print_table
 
 
 def _mark(*columns: RunColumn) -> str:
-    """Return the mark of perturbations that are reworded by us, if a column has such a perturbation; otherwise ""."""
+    """Return the mark of perturbations whose wording is ours, if a column has such a perturbation; otherwise ""."""
     return DIFFERS if any(column.recalled for column in columns) else ""
 
 

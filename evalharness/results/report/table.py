@@ -128,7 +128,7 @@ def _outside_lines(summary: Summary) -> list[str]:
 
 
 def _protocol_lines(summary: Summary) -> list[str]:
-    """Return a line with the score that another group's protocol reports, and a line about its random games."""
+    """Return lines with the score that another group's protocol reports, and about its random choice of games."""
     if (number := summary.protocol_number) is None:
         return (
             ["the protocol has no number of its own here (evalharness data protocols show)"]

@@ -29,7 +29,7 @@ def fold(text: str) -> str:
     )
 
 
-def _labelled(label: str, text: str, style: str = "", *, raw: bool = False) -> Table:
+def _label_row(label: str, text: str, style: str = "", *, raw: bool = False) -> Table:
     """Return a row with a label on the left and the text on the right. `raw`: do not cut a long text."""
     grid = Table.grid(padding=0)
     grid.add_column(width=12, no_wrap=True)
@@ -42,24 +42,24 @@ def _turn(turn: Turn, episode: Episode, raw: bool) -> Iterator[RenderableType]:
     mark = "" if turn.valid else "  (not valid)"
     yield Text(f"── turn {turn.turn} · progress {100 * turn.progress:.0f} %{mark}", style="cyan")
     if turn.reasoning:
-        yield _labelled("Reasoning", turn.reasoning, "dim", raw=raw)
+        yield _label_row("Reasoning", turn.reasoning, "dim", raw=raw)
     if raw:
         calls = "".join(f"\n{call.name}({call.arguments})" for call in turn.calls)
-        yield _labelled("Reply", (turn.reply + calls) or "(empty)", "" if turn.action else "red", raw=True)
+        yield _label_row("Reply", (turn.reply + calls) or "(empty)", "" if turn.action else "red", raw=True)
     else:
         if turn.action is not None:
             if turn.thought:
-                yield _labelled("Thought", turn.thought, "italic")
-            yield _labelled("Action", turn.action, "green")
+                yield _label_row("Thought", turn.thought, "italic")
+            yield _label_row("Action", turn.action, "green")
         else:
-            yield _labelled("Reply", turn.reply or "(empty)", "red")
+            yield _label_row("Reply", turn.reply or "(empty)", "red")
     if turn.format_errors:
-        yield _labelled("Format", ", ".join(turn.format_errors), "red")
-    yield _labelled("Observation", turn.observation, raw=raw)
+        yield _label_row("Format", ", ".join(turn.format_errors), "red")
+    yield _label_row("Observation", turn.observation, raw=raw)
     for index in turn.subgoals_completed:
         if index < len(episode.subgoals):
             label = episode.subgoals[index]
-            yield _labelled("Subgoal", label if raw else subgoal_words(label), "magenta", raw=raw)
+            yield _label_row("Subgoal", label if raw else subgoal_words(label), "magenta", raw=raw)
 
 
 def trajectory(episode: Episode, *, raw: bool = False) -> Iterator[RenderableType]:
@@ -67,8 +67,8 @@ def trajectory(episode: Episode, *, raw: bool = False) -> Iterator[RenderableTyp
     outcome = "success" if episode.success else "no success"
     sample = f", sample {episode.sample}" if episode.sample else ""
     yield Text(f"{episode.task_id}{sample} · {episode.kind} · {episode.difficulty}", style="bold")
-    yield _labelled("Goal", episode.goal, raw=raw)
-    yield _labelled("Observation", episode.first_observation, raw=raw)
+    yield _label_row("Goal", episode.goal, raw=raw)
+    yield _label_row("Observation", episode.first_observation, raw=raw)
     dropped = episode.dropped_before
     for turn in episode.turns:
         if turn.turn in dropped:

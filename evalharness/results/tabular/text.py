@@ -1,5 +1,4 @@
-"""Print a table in a terminal of any width. The intervals are printed beside the numbers. In a narrow terminal they are
-below the numbers or in a second table."""
+"""Print a table. The width of the terminal decides where intervals are: beside or below the numbers, or separately."""
 
 from __future__ import annotations
 

@@ -174,20 +174,20 @@ class ReadRun:
 
     def __init__(self, folder: Path) -> None:
         """Read all episodes. Raise UserError if `folder` has no finished episode."""
-        self._summing = SummaryBuilder(folder)
-        behaving = BehaviourCounter(folder, self._summing.manifest)
+        self._builder = SummaryBuilder(folder)
+        counter = BehaviourCounter(folder, self._builder.manifest)
 
         def count(episode: Episode) -> None:
-            self._summing.add(episode)
-            behaving.add(episode)
+            self._builder.add(episode)
+            counter.add(episode)
 
         self.offsets = sorted_offsets(folder, count)
-        self.scored = scored_run(folder, self._summing.manifest, self._summing.scores)
-        self.behaviour = behaviour_figures(behaving.behaviour())
+        self.scored = scored_run(folder, self._builder.manifest, self._builder.scores)
+        self.behaviour = behaviour_figures(counter.behaviour())
 
     @cached_property
     def summary(self) -> Summary:
-        return self._summing.summary(earlier_timing(self.scored.folder))
+        return self._builder.summary(earlier_timing(self.scored.folder))
 
     def entry(self, label: str) -> dict[str, Any]:
         return run_entry(self.scored.manifest, self.summary, label, self.behaviour)
