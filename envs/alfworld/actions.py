@@ -41,5 +41,5 @@ def repair(action: str) -> str:
 
 
 def drop_period(action: str) -> str:
-    """Remove a final period. AgentBoard removes a second one after the check: it plays `look..`, but as invalid."""
+    """Remove a final period. AgentBoard does this again after the validity check: it plays `look..`, but as invalid."""
     return action.removesuffix(".").strip()

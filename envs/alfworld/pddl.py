@@ -69,14 +69,14 @@ class Schema:
 class Domain:
     supertype: dict[str, str]
     constants: dict[str, str]
-    """Name -> type."""
+    """Name of a constant -> type."""
     schemas: tuple[Schema, ...]
 
 
 @dataclass(frozen=True)
 class Problem:
     objects: dict[str, str]
-    """Name -> type, including the domain's constants."""
+    """Name of an object -> type, including the domain's constants."""
     init: tuple[Atom, ...]
     goal: Condition
     supertype: dict[str, str] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from evalharness.envs.babyai.levels import AGENTGYM_LEVELS, LEVELS
 from evalharness.envs.babyai.mission import milestones
 from evalharness.envs.babyai.observation import COMPLETED, describe
 from evalharness.envs.babyai.open.oracle import Oracle
-from evalharness.envs.babyai.rules import AgentGymRules, MissionRules, PlannedForAgentGym, PublishedRules
+from evalharness.envs.babyai.rules import AgentGymPlanRules, AgentGymRules, MissionRules, PublishedRules
 from evalharness.envs.babyai.tasks import AGENTGYM, published_goal
 from evalharness.envs.babyai.world import World
 from evalharness.envs.base import InvalidTaskError, Task, TextEnv, task_of
@@ -56,7 +56,7 @@ class BabyAIEnv(TextEnv):
         elif not actions.moves[sentence]:
             observation = NO_CHANGE
             if task.suite not in _AS_PUBLISHED:
-                self._valid = True  # in AgentBoard the validity of the previous step stays
+                self._valid = True  # AgentBoard keeps the validity of the previous step
         else:
             self._valid = True
             outcome = self._rules.perform(self._world, actions.moves[sentence])
@@ -98,7 +98,7 @@ class BabyAIEnv(TextEnv):
         world = _world_of(task)
         rules = _rules_of(task, world)
         if isinstance(rules, AgentGymRules):
-            rules = PlannedForAgentGym(world, milestones(world))
+            rules = AgentGymPlanRules(world, milestones(world))
         return Oracle(world, rules).plan()
 
     def reference_plans(self) -> dict[str, list[str]]:

@@ -15,7 +15,7 @@ class Sighting(NamedTuple):
     cell: int
     """Index of the object's cell in the view."""
     name: str
-    """For example `grey ball` or `red locked door`."""
+    """Name of the object, for example `grey ball` or `red locked door`."""
 
 
 def _scan_order() -> tuple[int, ...]:

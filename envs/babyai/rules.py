@@ -108,7 +108,7 @@ class AgentGymRules:
         return StepResult((), success and self.world.reward > 0.5, success)
 
 
-class PlannedForAgentGym(MissionRules):
+class AgentGymPlanRules(MissionRules):
     """Rules with which the oracle plans for AgentGym's suite: only an action's last move may complete the mission."""
 
     def perform(self, world: World, moves: Moves) -> MovesResult:

@@ -26,7 +26,7 @@ Java 25 and newer support `aot`, which also stores profiles for the compiler. Ja
 _NONE = "none"
 """Suffix of an empty file that marks a Java without archive, so that later starts do not try to make an archive."""
 _TIMEOUT = 180.0
-"""Time limit in seconds for making an archive (four to eight seconds of CPU). If it ends, a later start tries again."""
+"""Time limit in seconds for making an archive (four to eight seconds of CPU). After it, a later start tries again."""
 _QUIET = "-Xlog:disable"
 """Flag that disables Java's messages about archives: the first line of Java's output must be the gateway's port."""
 

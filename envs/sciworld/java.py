@@ -42,7 +42,7 @@ FLAGS = (
     "-XX:Tier4BackEdgeThreshold=120000",
     "-XX:InlineSmallCode=1000",
     "-XX:MaxInlineLevel=9",
-    "-XX:+ExitOnOutOfMemoryError",  # after an error, start a new process instead
+    "-XX:+ExitOnOutOfMemoryError",  # do not keep a broken simulator
     "-XX:-UsePerfData",  # write no files to the temporary folder
     "--add-opens=java.base/java.util=ALL-UNNAMED",  # lets us read java.util.Random's state
 )

@@ -199,7 +199,7 @@ class Simulator:
 
     @contextmanager
     def _hold(self) -> Iterator[Functions]:
-        """Lock the Java process for calls that do not use the simulator's globals."""
+        """Lock the Java process for the calls in the block, without setting the simulator's globals before."""
         if self._jvm is None:
             raise RuntimeError("load() comes first")
         with self._jvm.lock, self._jvm.watch():

@@ -167,7 +167,7 @@ class PlayedSurface:
         return self.names(text)
 
     def prompt(self, prompt: PromptFile) -> PromptFile:
-        """Reword a prompt. `prompt`: the prompt for one kind of task (`PromptFile.for_kind`)."""
+        """Reword the prompt for one kind of task (`PromptFile.for_kind`)."""
         if self.name is None and not self.words:
             return prompt
         how = self.perturbation
@@ -228,7 +228,7 @@ class PlayedSurface:
         )
 
     def _read_otherwise(self, text: str) -> Action | None:
-        """Find a changed action in a text that is one of its other accepted wordings (`Wording.also`)."""
+        """Return the changed action whose other accepted wording (`Wording.also`) the text is; None for other texts."""
         for name, pattern in self._also.items():
             if (match := pattern.fullmatch(text)) and match.groupdict():
                 return Action(name, match.groupdict())

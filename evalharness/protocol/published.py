@@ -1,4 +1,4 @@
-"""Read protocol files: how a group of authors evaluates (agent, prompts, sampling, score). Packages can add some."""
+"""Read protocol files, which describe how a group of authors evaluates. Installed packages can add protocols."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def template_token_in(reply: str) -> str:
 
 
 def _without_echo(text: str) -> tuple[str, bool]:
-    """Remove an observation at the beginning of a reply if a thought or action follows. Return (text, is removed)."""
+    """Remove an observation at the start of a reply if a thought or action follows. Return (text, whether removed)."""
     labels = list(_LABEL.finditer(text))
     if not labels or labels[0]["label"].lower() != "observation" or text[: labels[0].start()].strip():
         return text, False

@@ -49,7 +49,7 @@ _MARK = re.compile(
     re.IGNORECASE,
 )
 _MARK_BEGINS = re.compile(r"[<＜⟨〈«\[【◁&({]")
-"""First characters of `_CLOSED` and `_MARK`. Most replies lack them, and this search is ten times faster than those."""
+"""First characters of `_CLOSED` and `_MARK`. Most replies lack them, which this search finds out ten times faster."""
 _KINDS = ("angle", "square", "triangle", "token", "escaped", "round")
 _OF_ANSWERS = re.compile(
     r"(?:final_?)?(?:answer|final|response|reply|output|result|solution|conclusion|actions?|act|command|move|step|turn|"

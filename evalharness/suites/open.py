@@ -137,7 +137,7 @@ def freeze(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven], folder: Path 
 
 
 def read_frozen(spec: EnvSpec, suite_seed: int, folder: Path | None = None) -> list[Proven] | None:
-    """Read a family's frozen suite of a seed other than 0, and check its hash; return None if it does not exist."""
+    """Read a family's stored suite of a seed other than 0, and check its hash; return None if it does not exist."""
     path = suite_file(spec.family, suite_seed, folder)
     again = f"make it again: {suite_command(suite_seed, spec.family)} --force"
     try:
@@ -157,7 +157,7 @@ def read_frozen(spec: EnvSpec, suite_seed: int, folder: Path | None = None) -> l
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{path} is not a frozen suite ({error}); {again}") from None
+        raise UserError(f"{path} is not the file of an open suite ({error}); {again}") from None
     if version != spec.suites.open_version:
         raise UserError(
             f"{path} has version {version} of the open {spec.title} suite; the current version is "
@@ -212,8 +212,8 @@ def check_frozen(spec: EnvSpec, tasks: Sequence[Task]) -> None:
         (task_id, row.task_hash) for task_id, row in known.items()
     ]:
         raise UserError(
-            f"this installation generates {spec.title} tasks that differ from the frozen open suite; reinstall "
-            "evalharness"
+            f"this installation generates {spec.title} tasks that differ from the open suite of this version; "
+            "reinstall evalharness"
         )
 
 
@@ -225,7 +225,7 @@ def differences(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> list[
         kept = read_frozen(spec, suite_seed)
         if kept is None:
             raise UserError(
-                f"no suite of seed {suite_seed} is frozen for {spec.family} in {suite_folder(suite_seed)}; "
+                f"there is no suite of seed {suite_seed} for {spec.family} in {suite_folder(suite_seed)}; "
                 f"make it with: {suite_command(suite_seed, spec.family)}"
             )
         frozen = {row.task.id: FrozenTask(row.task.content_hash, row.proof) for row in kept}

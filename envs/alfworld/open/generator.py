@@ -1,8 +1,8 @@
 """Generate the open suite: 134 household tasks with the published number of tasks of each kind.
 
 The same suite seed gives the same tasks. A random household is accepted if its shortest plan has at least three
-commands. Two tasks of a suite differ in more than the numbers of things, and in their goal or first observation. A task
-of another suite seed differs in the same way from every task of seed 0.
+commands. No two tasks of a suite are equal except for the numbers in names, and no two have the same goal and first
+observation. Tasks of other suite seeds are compared with those of seed 0, too.
 """
 
 from __future__ import annotations

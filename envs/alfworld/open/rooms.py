@@ -34,7 +34,7 @@ class Room:
     places: Mapping[str, tuple[str, ...]]
     """Kind of thing -> kinds of receptacle that may contain it."""
     at_most: int
-    """Largest number of one kind of thing."""
+    """Largest number of things of one kind in a room."""
     fixtures: Mapping[str, tuple[str, ...]]
     """Kind of thing that cannot be moved -> its possible receptacles. A room has one thing of each such kind."""
 

@@ -64,7 +64,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
 FROZEN = Path(__file__).with_name("open_suite.jsonl")
 
 Start = tuple[str, str]
-"""(goal, first observation)"""
+"""(goal, first observation) of a task"""
 
 
 def generate(suite_seed: int) -> Iterator[Task]:
@@ -163,14 +163,14 @@ def _accept(level: str, seed: int, taken: Set[Start], index: int) -> tuple[Task,
 
 
 def _always_fails(mission: Any) -> bool:
-    """Return whether minigrid fails a mission for every behaviour. This happens if the second of two ordered actions is
-    strict (no other door may be opened): minigrid then counts the door of the first action as the wrong door."""
+    """Return whether the agent cannot avoid that minigrid fails the mission. If the second of two ordered actions is
+    strict (no other door may be opened), minigrid counts the door of the first action as the wrong door."""
     last = {"BeforeInstr": "instr_b", "AfterInstr": "instr_a"}.get(type(mission).__name__)
     return last is not None and getattr(getattr(mission, last), "strict", False)
 
 
 def _random_successes(world: World, seed: int) -> int:
-    """Return how many attempts a random policy solves, at most `MOST_SUCCESSES` + 1. The world ends at its start."""
+    """Return how many attempts a random policy solves, at most `MOST_SUCCESSES` + 1. Restore the first state."""
     start = world.state()
     successes = 0
     for attempt in range(ATTEMPTS):

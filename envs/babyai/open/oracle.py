@@ -224,7 +224,7 @@ class _WantedObject(NamedTuple):
     """Whether the object must be a closed or locked door; the agent cannot close an open door."""
     carried: bool
     place: tuple[int, int] | None
-    """Wanted position of the object in the view (cells ahead, cells to the right); None: no certain position."""
+    """Required position of the object in the view (cells ahead, cells to the right); None: any position."""
 
 
 _NAME = re.compile(

@@ -57,7 +57,7 @@ class Passage:
 @dataclass(frozen=True)
 class Item:
     what: str
-    """Kind of item, which is its name in the theme: key, light, gift, lever or treasure."""
+    """Kind of item: key, light, gift, lever or treasure. The theme's words for the item have this key."""
     room: int
     place: Place
     hiding: int = 0

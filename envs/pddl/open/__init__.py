@@ -1,1 +1,1 @@
-"""Generate the open suite, and prove its tasks with an oracle."""
+"""Generate the open suite, and find plans that prove that its tasks can be solved."""

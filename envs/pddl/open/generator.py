@@ -1,4 +1,4 @@
-"""Generate the open suite: solvable problems, each with another form than all published and other generated problems.
+"""Generate the open suite: solvable problems that differ from published and other generated ones not only in names.
 
 `open_suite.jsonl` stores which random drafts were accepted for suite seed 0, so that its tasks need no planning.
 `python -m evalharness.envs.pddl.open.generator` writes this file again in some seconds.
@@ -92,8 +92,7 @@ def count_choices(world: GroundedProblem, actions: Sequence[GroundAction]) -> li
 
 
 class Candidate:
-    """A problem that may become a task: the draft `attempt` for task `number` of its domain, after its random
-    actions."""
+    """A random problem that may become task `number` of its domain; `attempt` is the number of the draft."""
 
     def __init__(self, suite_seed: int, kind: str, number: int, attempt: int) -> None:
         rng = Random(f"pddl open {suite_seed} {kind} {number} {attempt}")
@@ -161,7 +160,7 @@ def _is_solved_by_chance(world: GroundedProblem, episode: int) -> bool:
 
 @cache
 def excluded_forms() -> frozenset[str]:
-    """Return the forms of AgentBoard's problems and of the examples in prompts. No generated problem may have them."""
+    """Return the forms (see `form`) of AgentBoard's problems and of the prompts' examples, which no task may have."""
     groups: dict[str, list[str]] = json.loads(FROZEN.with_name("excluded_forms.json").read_bytes())
     return frozenset(name for group in groups.values() for name in group)
 

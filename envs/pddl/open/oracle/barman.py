@@ -78,7 +78,7 @@ def bound(world: GroundedProblem) -> Bound:
             if fits:
                 overlap = len(shaker.content)
             else:
-                # No wanted drink contains what is in the shaker, so the agent must first empty the shaker.
+                # No wanted drink has this content. The agent must shake it before it can empty the shaker.
                 ready = False
                 actions += 1
         pours = 2 * rounds - overlap

@@ -43,7 +43,7 @@ def canonical_key(world: GroundedProblem) -> Callable[[int], Hashable]:
     classes = interchangeable(world)
     sorted_classes: list[tuple[str, ...]] = []
     permuted: tuple[str, ...] = ()
-    # Sort the objects of the largest groups. Try all orders of one small group that occurs in atoms with them.
+    # Sort the objects of each large group. Try all orders of one small group whose objects occur in atoms with these.
     for group in sorted(classes, key=len, reverse=True):
         if any(_share(world, group, chosen) for chosen in [*sorted_classes, group]):
             if not permuted and len(group) <= MOST_PERMUTED and not _shares_itself(world, group):
