@@ -135,7 +135,7 @@ def _package_of(path: Path) -> Path | None:
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
-    """Yield all files except hidden files, files that programs write, and run folders. Raises OSError for too many."""
+    """Yield all files except hidden files, output of programs, and run folders. Raises OSError above MOST_FILES."""
     count = 0
     for place, folders, names in os.walk(folder):
         if "manifest.json" in names:

@@ -35,7 +35,7 @@ OURS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class ChosenAgent:
-    """A class of agents with its options and its identity."""
+    """The agent class that the user chose, with its options."""
 
     kind: type[Agent]
     options: AgentOptions

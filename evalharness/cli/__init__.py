@@ -50,9 +50,9 @@ exit status: 0 done, 1 a check found something, 2 an error that you can fix,
 3 stopped early, 130 interrupted with Ctrl-C, 143 terminated
 
 first steps:
-  evalharness server install --cpu    a vLLM of its own (--gpu with a GPU)
-  evalharness run --model demo --suite open --draw 2    a small real model
-  evalharness run --model ckpt/ --tasks all             yours on everything
+  evalharness server install --cpu    install vLLM (--gpu with a GPU)
+  evalharness run --model demo --suite open --draw 2    try a small model
+  evalharness run --model ckpt/ --tasks all             evaluate your model
 """
 
 
@@ -60,15 +60,15 @@ _SHORT = """\
 evalharness: evaluate LLM agents in text environments
 
   run           evaluate a model: evalharness run --model demo --suite open
-  show          your runs; a run's scores, or a trajectory: evalharness show RUN
-  compare       two runs, paired by task: evalharness compare RUN OTHER
-  report        a page of a run, with every trajectory
-  leaderboard   beside published results
-  sweep, bon    studies: other words or agents; Best-of-N
-  checkpoints   every checkpoint of a training
+  show          list runs; show scores or a trajectory: evalharness show RUN
+  compare       test two runs, paired by task: evalharness compare RUN OTHER
+  report        write runs with every trajectory as one HTML page
+  leaderboard   show your runs and published results in one table
+  sweep, bon    play several perturbations or agents; play Best-of-N
+  checkpoints   evaluate every checkpoint of a training
   paper         the AgentRefine paper's tables and figures, with your rows
-  refine, tune  training data, and training
-  doctor        is everything here that is needed?
+  refine, tune  make training data; train a model
+  doctor        check this machine, and name what is missing
 
 all commands: evalharness --help"""
 

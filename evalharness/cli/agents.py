@@ -17,7 +17,7 @@ HELP = "list agents and their options"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    argument(parser, "agent AGENT", "only this agent: NAME, module:Class or FILE.py:Class", nargs="?")
+    argument(parser, "agent AGENT", "show only this agent: NAME, module:Class or FILE.py:Class", nargs="?")
     add_json_option(parser)
 
 

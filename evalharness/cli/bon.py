@@ -37,7 +37,7 @@ def add_options(parser: CommandParser) -> None:
         study, "--tasks-csv FILE", "also write a row for each task: best progress, any success, ...", type=str
     )
     add_dry_run_option(study)
-    add_csv_option(study, "the table of greedy, BoN and delta")
+    add_csv_option(study, "the success of greedy and best of N, and their difference,")
     add_run_options(parser, without=("samples", "temperature"))
     parser.set_short_help(_USUAL, _EXAMPLES)
 

@@ -1,5 +1,5 @@
 """Evaluate every checkpoint-N, step_N or epoch_N of a folder: scores with intervals, paired tests against the first
-checkpoint. The same command continues and adds new checkpoints.
+checkpoint. Run the same command again to continue, or to add new checkpoints.
 docs/checkpoints.md
 """
 
@@ -36,14 +36,14 @@ def add_options(parser: CommandParser) -> None:
 
     study = parser.add_argument_group("the study")
     argument(study, "folder DIR", "folder with the checkpoints", type=str)
-    argument(study, "--base MODEL", "the base of adapters (default: the base in their adapter_config.json)")
+    argument(study, "--base MODEL", "base model of the adapters (default: as in their adapter_config.json)")
     argument(study, "--only PATTERN", "only checkpoints with these names: 'step_*'")
-    argument(study, "--merge", "merge each adapter instead of serving all on one server of their base")
+    argument(study, "--merge", "merge each adapter (default: one vLLM serves all adapters of a base model)")
     argument(study, "--by {progress,success}", "measure that selects the best checkpoint", default="progress")
     argument(
         study,
         "--select-on open:SEED",
-        "also play this suite and choose the best checkpoint by it; report its score on the other suite",
+        "also play this suite, to choose the best checkpoint by its score there; report its score on --suite",
     )
     study.add_argument(
         "--watch",

@@ -17,21 +17,17 @@ if TYPE_CHECKING:
 
 
 def add_data_option(parser: argparse._ActionsContainer) -> None:
-    argument(parser, "--data DIR", "data folder (default: $EVALHARNESS_DATA, otherwise the user's own)")
+    argument(parser, "--data DIR", "data folder (default: $EVALHARNESS_DATA; see: evalharness data path)")
 
 
 def add_suite_options(parser: argparse._ActionsContainer) -> None:
     argument(
         parser,
         "--suite SUITE",
-        "agentboard: the published benchmark, needs its data; open: built in; or a family's own "
-        "suite (default: agentboard if its data is imported, else open)",
+        "agentboard: the published benchmark, needs its data; open: built in; or the suite of one "
+        "family (default: agentboard if its data is imported, else open)",
     )
-    argument(
-        parser,
-        "--suite-seed N",
-        "seed of the tasks; it chooses the open suite; 0 is the built-in suite (default: 0)",
-    )
+    argument(parser, "--suite-seed N", "seed of the open suite's tasks; 0: the built-in suite (default: 0)")
 
 
 def add_json_option(parser: argparse._ActionsContainer) -> None:
@@ -43,7 +39,7 @@ def add_csv_option(parser: argparse._ActionsContainer, rows: str) -> None:
 
 
 def data_folder(args: argparse.Namespace) -> Path:
-    """Return the data folder that the user named, or the default. Raises UserError if it exists but cannot be read."""
+    """Return the data folder that the user named, or the default one. Raises UserError if it cannot be read."""
     from evalharness.base.paths import data_folder as default
 
     folder: Path = args.data if getattr(args, "data", None) is not None else default()

@@ -48,7 +48,7 @@ def add_options(parser: CommandParser) -> None:
     argument(
         bring,
         "source [FAMILY] DIR|FILE",
-        "a folder with the published files, or an archive of them; FAMILY FILE: a family's own data (hotpotqa)",
+        "folder with the published files, or an archive of them; FAMILY FILE: data for a family's importer (hotpotqa)",
         nargs="*",
     )
     argument(
@@ -99,7 +99,7 @@ def _import(args: argparse.Namespace) -> int:
         variable = f"{family.upper()}_DATA"
         folder = folder or os.environ.get(variable)
         if args.source or not folder:
-            raise UserError(f"give the folder alone: --{family} DIR, or set {variable}")
+            raise UserError(f"give only --{family} DIR, or set {variable}")
         return _import_of_a_family(args, family, folder)
     if not args.source:
         raise UserError("give a folder or an archive with the published files")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 STYLES = {"ok": "green", "gap": "red", "note": "yellow"}
 
 
-HELP = "say what works on this machine, and how to fix the rest"
+HELP = "check this machine, and name the commands that fix problems"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

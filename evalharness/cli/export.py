@@ -45,7 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     argument(parser, "--format", "see above", required=True, choices=(*_SUFFIX, *_TRACKERS))
     argument(parser, "-o --output PATH", "file or folder to write (default: named after the run)", type=Path)
     argument(parser, "--successful", f"only episodes that solved their task ({', '.join(_OF_EPISODES)})")
-    argument(parser, "--project NAME", "the project or experiment of the tracker", default="evalharness")
+    argument(parser, "--project NAME", "project or experiment in the tracker", default="evalharness")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -44,7 +44,7 @@ def add_options(parser: CommandParser) -> None:
         default=[],
     )
     argument(parser, "-v --verbose", "also show progress, and the intervals of your rows")
-    argument(parser, "--no-published", "only your runs (all of one suite and turn limit)")
+    argument(parser, "--no-published", "show only your runs, which must have the same suite and turn limit")
     argument(
         parser,
         "--held-in [RUN=]FAMILY",
@@ -62,7 +62,7 @@ def add_options(parser: CommandParser) -> None:
     argument(
         parser,
         "--verify",
-        "replay every run first; omit the runs that fail, with a line for each",
+        "replay every run first (see: evalharness verify); leave out and report runs that fail",
     )
     add_data_option(parser)
     add_json_option(parser)

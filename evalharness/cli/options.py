@@ -146,7 +146,7 @@ def _stored_name(folder: Path | None) -> str | None:
 
 
 def add_model(parser: argparse.ArgumentParser, name: str, what: str) -> argparse._ActionsContainer:
-    """Add `--model`, `--model-name` and `--api-key-env`; for another `name`, such as `judge`, `--judge` and so on."""
+    """Add `--model`, `--model-name`, `--api-key-env` and `--header`; if `name` is `judge`, add `--judge` and so on."""
     group = parser.add_argument_group(what)
     group.add_argument(
         f"--{name}",
@@ -162,7 +162,7 @@ def add_model(parser: argparse.ArgumentParser, name: str, what: str) -> argparse
 
 
 def _key_option(name: str) -> str:
-    """Return the name of the option for the API key: the key of a judge has its own option, `judge_key_env`."""
+    """Return the option for the API key: `api_key_env` for the model, `judge_key_env` for a judge."""
     return "api_key_env" if name == "model" else f"{name}_key_env"
 
 

@@ -62,8 +62,8 @@ def argument(parser: argparse._ActionsContainer, usage: str, help: str, **more: 
     """Add an argument from its usage: `-n --samples N`, `--by {progress,success}`, `--force`, or `runs RUN` without a
     flag.
 
-    The metavar determines the type; an option without metavar and choices is a switch. The help gets the default if it
-    does not contain it. `more`: further arguments of `add_argument`.
+    The metavar determines the type; an option without metavar and choices is a switch. The default is appended
+    to the help if the help lacks it. `more`: further arguments of `add_argument`.
     """
     words = usage.split()
     names = [word for word in words if word.startswith("-")] or words[:1]
@@ -92,7 +92,7 @@ class _WholeHelp(argparse.Action):
 
 
 class CommandParser(argparse.ArgumentParser):
-    """The class of the program's parser and of all commands' parsers."""
+    """The parser of the program, and of each command."""
 
     _late: AddOptions | None = None
     loose: str | None = None
@@ -188,7 +188,7 @@ class CommandParser(argparse.ArgumentParser):
         )
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Refuse a wrong choice; name only the close choice if there is one, otherwise all choices."""
+        """Raise an error for a wrong choice. The error names the most similar choice; if there is none, all choices."""
         wrong = action.choices is not None and value not in action.choices
         if wrong and (close := close_to(str(value), [str(choice) for choice in action.choices or ()])):
             raise argparse.ArgumentError(action, f"invalid choice: {value!r}; did you mean {close!r}?")
@@ -238,7 +238,7 @@ def children(parser: CommandParser) -> dict[str, CommandParser]:
 
 
 def walk_commands(parser: CommandParser) -> Iterator[CommandParser]:
-    """Yield a parser and those of all its subcommands, with their late options."""
+    """Yield a parser and the parsers of all its subcommands, after adding their late options."""
     parser.complete()
     yield parser
     for child in children(parser).values():

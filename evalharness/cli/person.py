@@ -1,4 +1,4 @@
-"""Let a person play at the terminal (`evalharness run --model human:NAME`); the run folder is like a model's."""
+"""Let a person play at the terminal (`evalharness run --model human:NAME`), with the usual files in the run folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from evalharness.records.episode import Episode
 
 _HELP = "type an action; 'give up' ends the task; 'quit' or Ctrl-D ends the run: the same command repeats this task"
 _LISTED = "+list"
-"""Suffix of the name of a person who saw the valid actions."""
+"""Suffix of a person's name; a person with this suffix sees the valid actions."""
 
 
 @dataclass

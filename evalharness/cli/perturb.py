@@ -26,7 +26,7 @@ def _format_recalled(perturbation: Perturbation) -> str:
 def add_options(parser: CommandParser) -> None:
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     listing = subcommand(actions, "list", run_list, "list the perturbations")
-    argument(listing, "family FAMILY", "only this family", nargs="?")
+    argument(listing, "family FAMILY", "list only the perturbations of this family", nargs="?")
     add_json_option(listing)
     show = subcommand(actions, "show", run_show, "actions and prompt before and after, as a diff")
     argument(show, "family FAMILY", "alfworld, babyai, ...")

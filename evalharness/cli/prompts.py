@@ -28,10 +28,10 @@ def add_options(parser: CommandParser) -> None:
     argument(show, "family FAMILY", "see: evalharness show --tasks")
     argument(show, "--kind KIND", "kind of task (default: the first kind)")
     argument(show, "--prompts DIR", "folder with your own prompt files")
-    argument(show, "--system TEXT|FILE", "as given to `run`")
-    argument(show, "--shots N", "as given to `run`")
-    argument(show, "--perturb NAME", "as given to `run`")
-    argument(show, "--file", "print the file itself")
+    argument(show, "--system TEXT|FILE", "apply this option of a configuration file")
+    argument(show, "--shots N", "apply this option of `run`")
+    argument(show, "--perturb NAME", "apply this option of `run`")
+    argument(show, "--file", "print the prompt file instead")
 
 
 def _export(args: argparse.Namespace) -> int:

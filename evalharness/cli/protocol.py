@@ -26,7 +26,7 @@ def add_options(parser: CommandParser) -> None:
     listing = subcommand(actions, "list", run_list, "list the protocols, and which prompt texts are imported")
     add_json_option(listing)
     show = subcommand(
-        actions, "show", run_show, "show a protocol, its surprising rules, and what differs here"
+        actions, "show", run_show, "show a protocol, its surprising rules, and how evalharness deviates"
     )
     argument(show, "name NAME|FILE.yaml", "a name from `list`, or your own file")
     add_json_option(show)
@@ -34,7 +34,7 @@ def add_options(parser: CommandParser) -> None:
         actions, "import", run_import, "read a protocol's prompt texts from a checkout of its authors"
     )
     argument(bring, "name NAME", "the protocol")
-    argument(bring, "path PATH", "the checkout", type=Path)
+    argument(bring, "path PATH", "checkout of the authors' repository", type=Path)
     add_json_option(bring)
 
 

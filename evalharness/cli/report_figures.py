@@ -18,7 +18,7 @@ def add_figure_options(parser: argparse.ArgumentParser) -> None:
     argument(
         group,
         "--figure DIR",
-        "draw into DIR (PNG, SVG and CSV): progress by turn, easy against hard tasks, curves over k; needs matplotlib",
+        "draw figures into DIR (PNG, SVG and CSV): progress by turn, easy and hard tasks, best of k; needs matplotlib",
         dest="figures",
     )
     argument(
@@ -36,7 +36,7 @@ def draw_figures(args: argparse.Namespace) -> int:
     from evalharness.results.scored_run import load_scored_run
     from evalharness.runs.study_file import some_run_folders
 
-    looks.style()  # raises before the work if matplotlib is missing
+    looks.style()  # raise an error at once if matplotlib is missing
     runs = [load_scored_run(folder) for folder in some_run_folders(args.runs)]
     labels = labels_of(runs)
     pairs = list(zip(labels, runs, strict=True))

@@ -29,11 +29,11 @@ def add_options(parser: CommandParser) -> None:
     kind = install.add_mutually_exclusive_group()
     argument(kind, "--cpu", "the CPU build (3.5 GB; default without an NVIDIA GPU)")
     argument(kind, "--gpu", "the CUDA build (default with an NVIDIA GPU)")
-    argument(install, "--version V", "version of vLLM (default: the one tested)")
+    argument(install, "--version V", "version of vLLM (default: the version tested with evalharness)")
     argument(install, "--force", "install again")
 
     status = subcommand(actions, "status", _status, "show which vLLM `run` would start")
-    argument(status, "--vllm PATH", "as given to `run`")
+    argument(status, "--vllm PATH", "apply this option of `run`")
     add_json_option(status)
 
     subcommand(actions, "uninstall", _uninstall, "remove the private vLLM")

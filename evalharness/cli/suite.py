@@ -21,16 +21,16 @@ HELP = "make and check open suites"
 def add_options(parser: CommandParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     build = subcommand(actions, "build", _build, "generate, prove and save the suite of a seed")
-    argument(build, "--suite-seed N", "0 or more; 0 is built in", required=True)
+    argument(build, "--suite-seed N", "seed of the suite; the suite of seed 0 is built in", required=True)
     argument(build, "--tasks LIST", "families, separated by commas", default="all")
-    argument(build, "--force", "make existing files again")
+    argument(build, "--force", "generate the tasks again even if their file exists")
     argument(
         build,
         "--check",
         "generate again and compare with the existing files; write nothing; exit status 1 if they differ",
     )
     argument(build, "-o --output DIR", "write the files to DIR instead")
-    argument(build, "--proofs FILE", "also write hashes and plan lengths as CSV")
+    argument(build, "--proofs FILE", "also write the hash and plan length of each task as CSV")
     add_json_option(build)
 
 

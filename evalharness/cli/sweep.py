@@ -41,8 +41,7 @@ def add_options(parser: CommandParser) -> None:
     argument(
         sweep,
         "--tasks LIST",
-        "the family, alfworld, or some of its tasks, alfworld:0-9; required, except with --over "
-        "(default: all)",
+        "a family (alfworld) or some of its tasks (alfworld:0-9); required, but with --over the default is all",
     )
     argument(
         sweep,
@@ -53,12 +52,12 @@ def add_options(parser: CommandParser) -> None:
     argument(
         sweep,
         "--perturb NAME",
-        "the perturbations, or your own files (default: the family's published ones, otherwise all); see: "
+        "perturbations, or files with your own (default: the family's published perturbations, else all); see: "
         "evalharness data perturbations list",
         nargs="+",
     )
     add_dry_run_option(sweep)
-    add_csv_option(sweep, "a row for each column")
+    add_csv_option(sweep, "a row for each perturbation, for the average and for the deviation")
     add_run_options(parser, without=("perturb", "tasks"))
     parser.set_short_help(_USUAL, _EXAMPLES)
 
@@ -104,7 +103,7 @@ def _run_perturbations(args: argparse.Namespace) -> int:
 
 
 def _family(args: argparse.Namespace) -> str:
-    """Return the family of `--tasks`. Raises UserError for several."""
+    """Return the family of `--tasks`. Raises UserError for several families."""
     families = {part.strip().partition(":")[0].partition("/")[0] for part in args.tasks.split(",")}
     if len(families) > 1:
         raise UserError(f"--tasks {args.tasks}: a sweep over perturbations needs one family")
@@ -185,7 +184,7 @@ def _by_folder(args: argparse.Namespace, runs: Runs) -> Runs:
 
 
 def _protocols(args: argparse.Namespace, names: list[str]) -> Runs:
-    """Map folder names to the protocols' runs. Raises UserError if tasks or turns differ, so that runs cannot be
+    """Map folder names to the protocols' runs. Raises UserError if tasks or turns differ: such runs cannot be
     paired."""
     from evalharness.cli.options import config_of
     from evalharness.protocol.published import load_protocol
@@ -210,7 +209,7 @@ def _protocols(args: argparse.Namespace, names: list[str]) -> Runs:
 
 
 def _agent(own: AgentConfig, text: str) -> AgentConfig:
-    """Return `own` with the agent `NAME+option=value+...`."""
+    """Return `own` with the agent that `text` describes: `NAME+option=value+...`."""
     from evalharness.agents.registry import load_agent
 
     name, *options = text.split("+")

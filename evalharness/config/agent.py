@@ -53,8 +53,7 @@ class AgentConfig(ConfigPart):
     system: Annotated[str | None, Option(no_flag=True, later=True, model_only=True)] = None
     """a system message that replaces the system message of the prompt files: the text, or a file with the text"""
     shots: Annotated[int | None, Option(later=True, model_only=True)] = Field(default=None, ge=0)
-    """number of worked examples in the prompt; more than 1 only if the family has more (default: as in the prompt
-    file)"""
+    """number of worked examples in the prompt; more than 1 only if the family has more (default: the prompt file's)"""
     history_thinking: Annotated[Literal["strip", "keep"], Option(no_flag=True, model_only=True)] = "strip"
     """strip: remove a reply's reasoning from later requests; keep: leave it in the conversation"""
 

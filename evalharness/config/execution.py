@@ -21,8 +21,8 @@ class ExecutionConfig(ConfigPart):
     engine: Annotated[Literal["ours", "stock"], Option(later=True)] = "ours"
     """stock: play ALFWorld with TextWorld and PDDL with pddlgym: the same games, many times slower"""
     repeat_check: Annotated[int, Option(operational=True)] = Field(default=0, ge=0, le=10_000)
-    """at the end, ask N turns of the finished episodes again, one at a time; the table says how many of the greedy
-    replies differed"""
+    """at the end, ask N turns of the finished episodes again, one at a time; the table says how many
+    greedy replies differed"""
     label: Annotated[dict[str, str], Option("KEY=VALUE", operational=True)] = Field(default={})
     """a label for tables and plots, such as data_size=8000 (`paper figure5 --x data_size`); may be repeated"""
 

@@ -68,7 +68,7 @@ P = TypeVar("P", bound=ConfigPart)
 
 
 def make_part(kind: type[P], flags: Mapping[str, Any]) -> P:
-    """Make one part of a configuration, for commands that need only this. Raises UserError naming the option."""
+    """Make one part of a configuration, for commands that need no other part. Raises UserError for a wrong option."""
     try:
         return kind.model_validate({key: value for key, value in flags.items() if value is not None})
     except ValidationError as error:

@@ -24,7 +24,7 @@ class OutsideConfig(ConfigPart):
     agent_wait: Annotated[float, Option(no_flag=True, operational=True)] = Field(
         default=600.0, gt=0, allow_inf_nan=False
     )
-    """seconds that an external agent's process has to ask for its episode"""
+    """maximum seconds from the start of an external agent's process until it asks for its episode"""
 
     @field_validator("agent_command")
     @classmethod

@@ -81,8 +81,7 @@ class PolicyConfig(ConfigPart):
     )
     """penalty for tokens that the prompt or the reply already contains; 1: no penalty"""
     sampling: Annotated[str | None, Option("FILE|model", model_only=True)] = None
-    """read sampling values and penalties from a JSON or YAML file, or from the checkpoint (model); options override
-    them"""
+    """read sampling options from a JSON or YAML file, or from the checkpoint (model); other flags override them"""
     max_tokens: int = Field(default=256, ge=1)
     """maximum number of tokens of one reply, including reasoning"""
     seed: int = Field(default=0, ge=0)

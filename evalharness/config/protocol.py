@@ -40,7 +40,7 @@ def read_protocol_options(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_protocol(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Override the protocol's options by `given`; each option of the agent separately. Raises UserError."""
+    """Return the protocol's options, overridden by `given`; the agent's options are overridden one by one."""
     stated = read_protocol_options(given)
     options = {**stated, **given}
     if "agent_option" in stated and isinstance(given.get("agent_option", {}), Mapping):

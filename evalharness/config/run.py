@@ -42,7 +42,7 @@ PARTS: Mapping[str, type[ConfigPart]] = {
 OPTIONS: Mapping[str, FieldInfo] = {
     name: info for part in PARTS.values() for name, info in part.model_fields.items()
 }
-"""Every option by its name in flags and YAML files; the names of all parts differ."""
+"""Name in flags and YAML files -> option. No name occurs in two parts."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class RunConfig:
         if policy.is_external:
             data["agent"] = {**self.agent.chosen.identity(), **self.outside.program_identity()}
         if policy.is_endpoint:
-            # The URL does not identify a model, only the server's own description does (served.py).
+            # An endpoint's URL does not identify a model, but the server's description of the model does (served.py).
             data["model"] = "endpoint"
         return data
 

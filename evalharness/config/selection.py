@@ -19,8 +19,8 @@ class SelectionConfig(ConfigPart):
 
     YAML and Python also accept a list."""
     suite: Annotated[str, Option("SUITE")] = "agentboard"
-    """agentboard: the published benchmark; open: built in, needs no data; or a family's own (default: agentboard if
-    its data is imported, else open)"""
+    """agentboard: the published benchmark; open: built in, needs no data; or the suite of one family (default:
+    agentboard if its data is imported, else open)"""
     suite_seed: SuiteSeed = 0
     """seed of the tasks: of the open suite (0 is the built-in one) and of the choice by --draw"""
     questions: Annotated[str | None, Option("N|all")] = None

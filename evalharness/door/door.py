@@ -93,7 +93,7 @@ class _Connection(asyncio.Protocol):
         self._inner, self._limit = inner, limit
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(asyncio.Transport, transport)  # uvloop's class does not inherit from it
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's transport is no subclass
         if self._limit.count >= self._limit.most and not self._limit.close_oldest_pending():
             self.transport.abort()
             return

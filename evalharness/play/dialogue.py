@@ -46,7 +46,7 @@ class Dialogue:
     _prompt: int = 0
     """Tokens of the last request that the server answered; 0 if not known."""
     _cut: bool = False
-    """Whether the server cut off a part of the last request: it extends another but has no more tokens."""
+    """Whether the server cut off a part of the last request: it extends the previous one but has no more tokens."""
 
     async def ask(self, turn: int) -> TurnReply:
         """Send requests until the agent has read a reply that ends the turn.

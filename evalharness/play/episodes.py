@@ -1,4 +1,4 @@
-"""Play one job and measure its times: waiting for a slot, replies, the simulator."""
+"""Play one episode, and measure the times of waiting for a slot, of replies and of the simulator."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class SlotPlayer(Player):
 
 @dataclass(frozen=True)
 class Work:
-    """The jobs of a session, with their configuration and texts."""
+    """The episodes of a session that are left to play (`jobs`), with their configuration and texts."""
 
     policy: PolicyConfig
     agent: AgentConfig
@@ -73,7 +73,7 @@ class Work:
 
 @dataclass
 class Episodes:
-    """Plays the jobs of one session, each in a given environment."""
+    """Plays the episodes of one session; the scheduler gives each episode an environment."""
 
     work: Work
     opened: Opened
@@ -105,7 +105,7 @@ class Episodes:
             raise AbortedError(f"{why} (stop_on_format_errors: {most:g})")
 
     async def play(self, job: PendingEpisode, environment: RemoteEnvironment) -> Episode:
-        """Play the job in `environment`. Raises infrastructure errors."""
+        """Play an episode in `environment`. Raises infrastructure errors."""
         task, times, work = job.task, environment.times, self.work
 
         def player(world: Environment) -> Player:

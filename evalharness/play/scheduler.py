@@ -111,8 +111,7 @@ class Scheduler:
         waiting = {family: queue for family, queue in self._queues.items() if queue.jobs}
         ready = [f for f, queue in waiting.items() if queue.in_flight < self.pools[f].capacity]
         if not ready:
-            # Slots are free but all environments are in use: add a worker to the family with the most expected turns
-            # per worker.
+            # Slots are free but no environment is: add a worker where it has the most turns to play.
             behind = sorted(waiting, key=lambda f: (-waiting[f].turns_left / self.pools[f].size, f))
             ready = [next((f for f in behind if self.pools[f].grow()), "")]
         return min(

@@ -95,8 +95,8 @@ class Run:
 
 
 class Study(Run):
-    """A folder with several runs. `episodes` and `turns` have the rows of all runs. Take `manifest` and so on
-    from one of `runs`."""
+    """A folder with several runs. `episodes` and `turns` have the rows of all runs; a run in `runs` has its own
+    `manifest`, `summary` and `scores`."""
 
     def __repr__(self) -> str:
         return f"<Study of {len(self.runs)} runs, {str(self.folder)!r}>"

@@ -72,7 +72,7 @@ def axis_and_number(name: str) -> tuple[str, int]:
     """Return (axis, number) of a checkpoint's name, for example (step, 500) for `checkpoint-500`."""
     match = _NAME.fullmatch(name)
     if match is None:
-        raise UserError(f"{name!r} is no checkpoint-N, step_N or epoch_N")
+        raise UserError(f"{name!r} is not checkpoint-N, step_N or epoch_N")
     return "step" if match[1] == "checkpoint" else match[1], int(match[2])
 
 

@@ -34,7 +34,7 @@ def _speed(progress: Progress) -> str:
 
 
 def _list_failed(progress: Progress, titles: Mapping[str, str]) -> str:
-    """List the episodes that were given up."""
+    """Return a line with the number of given-up episodes of each family; "" without such episodes."""
     counts = {titles.get(family, family): one.failures for family, one in progress.families.items()}
     parts = [f"{title} {failures}" for title, failures in counts.items() if failures]
     return f"given up, to be tried again by the same command: {', '.join(parts)}" if parts else ""

@@ -128,7 +128,7 @@ def jobs_left(
 
 
 def check_left(config: RunConfig, earlier: Manifest | None, prepared: Prepared) -> bool:
-    """Return whether the earlier run has not asked turns again (`--repeat-check`), but must and can do so now."""
+    """Return whether the earlier run must still carry out `--repeat-check`, and a server answers."""
     if not config.repeat_turns or prepared.missing or earlier is None:
         return False
     return earlier.repeat_check is None

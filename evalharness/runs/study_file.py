@@ -17,7 +17,7 @@ SCHEMA = 1
 BEST_OF_N = "bon"
 """Kind of a study with one greedy run and one of several samples."""
 GREEDY, SAMPLES = "greedy", "samples"
-"""Names of these two runs."""
+"""Names of the two runs of a Best-of-N study."""
 CHECKPOINTS = "checkpoints"
 """Kind of a study with a run for each checkpoint of a training."""
 SELECT = ".select"

@@ -185,8 +185,7 @@ async def replay(
 def _ended_by(
     recorded: Episode, turns: Sequence[Turn], terminated: bool, info: dict[str, Any], how: ReplayRules
 ) -> EndedBy:
-    """Return how the episode ended. Actions cannot show a full context or a content filter, so use the record for
-    these."""
+    """Return how the episode ended. Actions cannot show a full context or a content filter: take it from the record."""
     if terminated:
         return ended_by_environment(info)
     if len(turns) >= how.max_turns:

@@ -1,4 +1,4 @@
-"""The workers of one family: their number, the choice of one for an episode, and their replacement."""
+"""Manage the workers of one family: their number, which worker plays an episode, and their replacement."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class EnvironmentPool:
 
     @property
     def lost_workers(self) -> int:
-        """Number of workers that died, hung or raised."""
+        """Number of workers that died, hung or raised an error."""
         return self._lost_before + sum(pooled.worker.lost is not None for pooled in self._pooled)
 
     def grow(self, *, cores_idle: bool = False) -> bool:

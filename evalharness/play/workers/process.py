@@ -1,4 +1,4 @@
-"""The harness's side of environments in worker processes."""
+"""Start worker processes, and call the environments in them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ loop: half of a worker's start time on two cores, and more on more cores."""
 
 
 class WorkerError(InfrastructureError):
-    """An environment's process died, hung, or raised."""
+    """The worker process of an environment died, hung or raised an error."""
 
 
 class WorkerGoneError(WorkerError):
@@ -165,7 +165,7 @@ class WorkerProcess:
         if "error" in answer:
             if answer["for_user"]:
                 raise UserError(answer["error"])
-            pipeline.abandon()  # calls of other episodes are repeated
+            pipeline.abandon()  # other episodes start again (`despite_others`)
             if answer["not_made"]:
                 self.kill()
                 raise WorkerStartError(f"the {self.spec.title} worker does not start: {answer['error']}")
