@@ -206,13 +206,13 @@ def locked_doors_before(simulator: Any, action: Any) -> list[Any]:
     return doors_before
 
 
-def _collect(simulator: Any, cells: list[Cell], doors_before: list[Any], asked: frozenset[Any]) -> None:
+def _collect(simulator: Any, cells: list[Cell], doors_before: list[Any], pending: frozenset[Any]) -> None:
     locked = [t for t in simulator.grid.grid if t is not None and t.type == "door" and t.is_locked]
     for door in locked:
-        if door in doors_before or door in asked:
+        if door in doors_before or door in pending:
             continue
         if not _can_touch(simulator, cells, shut=door):
-            _collect(simulator, _key_cells(simulator, door.color), doors_before, asked | {door})
+            _collect(simulator, _key_cells(simulator, door.color), doors_before, pending | {door})
             doors_before.append(door)
 
 

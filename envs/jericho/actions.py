@@ -87,7 +87,7 @@ def is_check(action: str) -> bool:
     return "check" in lowered and "action" in lowered
 
 
-def typeable(text: str) -> str:
+def make_typeable(text: str) -> str:
     """Convert a text to one line of printable ASCII that fits into a game's input buffer.
 
     The interpreter would execute a second line in a later turn, and a NUL would make it read beyond the buffer.

@@ -11,7 +11,7 @@ from typing import Any, Final
 import jericho
 from jericho.jericho import _load_frotz_lib
 
-from evalharness.envs.jericho.actions import typeable
+from evalharness.envs.jericho.actions import make_typeable
 
 READ_LINE: Final = 228
 """Z-machine opcode with which a game waits for a line. With opcode 246 a game waits for a key, as in a menu."""
@@ -93,7 +93,7 @@ class Interpreter:
 
     def send(self, command: str) -> str:
         """Send a text to the game as one line, and return the game's output. Any text is safe."""
-        line = typeable(command)
+        line = make_typeable(command)
         if _WRITES_FILES.search(line):
             # Frotz uses the line itself as the name of a transcript's file, and refuses a name above 80 characters.
             # So make the line longer with spaces, which have no other effect.

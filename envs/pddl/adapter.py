@@ -110,7 +110,7 @@ class PddlTextEnv(TextEnv):
 
     def _move_to(self, after: int) -> tuple[str, float, bool, bool, dict[str, Any]]:
         world = self.playing(self._world)
-        shown = after & ~self._state if self._news_only else after
+        visible = after & ~self._state if self._news_only else after
         self._state = after
         progress = max(self._progress, world.count_satisfied(after) / len(world.goal_bits))
         reward = progress - self._progress
@@ -119,7 +119,7 @@ class PddlTextEnv(TextEnv):
         self._completed |= first
         completed = tuple(index for index, bit in enumerate(self._subgoals) if first & bit)
         solved = world.solved(after)
-        observation = self._describe(shown) + (" The goal is satisfied." if solved else "")
+        observation = self._describe(visible) + (" The goal is satisfied." if solved else "")
         return observation, reward, solved, False, self._info(valid=True, completed=completed)
 
     def _stay(self, observation: str, *, valid: bool) -> tuple[str, float, bool, bool, dict[str, Any]]:

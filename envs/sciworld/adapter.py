@@ -167,12 +167,12 @@ def load_world(simulator: Simulator, task: Task) -> None:
 def _check_start(simulator: Simulator, task: Task) -> float:
     """Return the simulator's score at the start of a task. Raise InvalidTaskError if an open task has stored another
     start score, because its progress would be wrong."""
-    noted, measured = task.payload.get("start_score"), start_score(simulator)
+    stored, measured = task.payload.get("start_score"), start_score(simulator)
     if task.suite != "open":
         return measured
-    if not isinstance(noted, int | float) or abs(noted - measured) > _SAME_SCORE:
+    if not isinstance(stored, int | float) or abs(stored - measured) > _SAME_SCORE:
         raise InvalidTaskError(
-            f"{task.id}: it was made with start score {noted}, but the simulator gives {measured}; "
+            f"{task.id}: it was made with start score {stored}, but the simulator gives {measured}; "
             "was it made by another version?"
         )
     return measured

@@ -151,10 +151,10 @@ class Functions:
             self._random.setSeed(variation)
             pair = borrow(process.type(_MAKER).mkKitchenEnvironment(variation))
             universe, agent = borrow(pair._1()), borrow(pair._2())
-            made = borrow(maker.doTaskSetup(task, variation, universe, agent))
-            goals = borrow(made._1())
+            setup = borrow(maker.doTaskSetup(task, variation, universe, agent))
+            goals = borrow(setup._1())
             if goals.isEmpty():
-                raise ValueError(str(made._2()))
+                raise ValueError(str(setup._2()))
             interface = process.type(_INTERFACE)(universe, agent, borrow(goals.get()), simplifications)
             return some(borrow(interface)), some(agent)
 
@@ -200,8 +200,8 @@ class Functions:
         """Make a Java function (values, interface, text): call `restore`, `step`, and in any case finally `keep`."""
         make = self.handles
         answer = make.add_ignored(make.identity(_STRING), 1, _LONGS)
-        kept = make.call_first(make.add_ignored(answer, 0, "java.lang.Throwable"), keep, 2)
-        return make.call_finally(make.call_first(make.add_ignored(step, 0, _LONGS), restore), kept)
+        cleanup = make.call_first(make.add_ignored(answer, 0, "java.lang.Throwable"), keep, 2)
+        return make.call_finally(make.call_first(make.add_ignored(step, 0, _LONGS), restore), cleanup)
 
     def _make_step(self) -> Handle:
         """Make a Java function (interface, text) that returns the result of the simulator's step as a text.

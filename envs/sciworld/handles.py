@@ -112,6 +112,6 @@ class Handles:
             self._known[kind] = self._type_written(kind, self._loader)
         return self._known[kind]
 
-    def _keep(self, made: Any) -> Handle:
-        self._made.append(made)
-        return Handle(made)
+    def _keep(self, handle: Any) -> Handle:
+        self._made.append(handle)
+        return Handle(handle)

@@ -75,10 +75,10 @@ class Jvm:
         return JavaClass(name, self._gateway._gateway_client)
 
     def array(self, kind: str, *items: Any) -> Any:
-        made = self._gateway.new_array(self.type(kind), len(items))
+        array = self._gateway.new_array(self.type(kind), len(items))
         for index, item in enumerate(items):
-            made[index] = item
-        return made
+            array[index] = item
+        return array
 
     @property
     def pid(self) -> int:

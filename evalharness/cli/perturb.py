@@ -63,12 +63,12 @@ def run_list(args: argparse.Namespace) -> int:
 
 
 def run_show(args: argparse.Namespace) -> int:
-    from evalharness.protocol.drawn import surface_named
+    from evalharness.protocol.drawn import find_surface
     from evalharness.protocol.perturbation_names import read_files
     from evalharness.protocol.prompt import load_prompt
 
     spec = require_family(args.family)
-    surface = surface_named(spec, read_files(args.name)[0])
+    surface = find_surface(spec, read_files(args.name)[0])
     prompt = load_prompt(spec)
     kind = args.kind
     if kind is not None and kind not in prompt.variants:

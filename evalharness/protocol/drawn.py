@@ -38,7 +38,7 @@ def draw_name(seed: int, episode: str) -> str:
     return f"{RANDOM}:{hashlib.sha256(f'{seed}/{episode}'.encode()).hexdigest()[:16]}"
 
 
-def surface_named(spec: EnvSpec, name: str | None) -> PlayedSurface:
+def find_surface(spec: EnvSpec, name: str | None) -> PlayedSurface:
     """Return the wording with this name in an episode's record (None: the original). Raise UserError if unknown."""
     if name is None or not _NAME.fullmatch(name):
         return make_surface(spec, name)

@@ -71,12 +71,12 @@ def cut_template_tokens(text: str) -> tuple[str, str]:
     return text[: later.start()] if later else text, first[0]
 
 
-def without_closing(text: str, openings: Iterable[str]) -> str:
+def drop_closing_marks(text: str, openings: Iterable[str]) -> str:
     """Remove closing marks at the end of the text. `openings`: earlier texts that contain the opening marks."""
     openings = tuple(openings)
     text = text.strip()
     for _ in range(_MOST):
-        shorter = _one_closing_less(text, openings)
+        shorter = _drop_one_closing(text, openings)
         if shorter is None:
             break
         text = shorter
@@ -95,7 +95,7 @@ def strip_marks(text: str, openings: Iterable[str] = ()) -> str:
     ended = text.rstrip(_BEHIND)
     text = _EMPHASIS.sub(r"\2", _LATEX.sub(r"\1", ended if ended.endswith(("**", "`")) else text))
     for _ in range(_MOST):
-        shorter = _unwrap(text) or _unwrap(text.rstrip(_BEHIND)) or _one_closing_less(text, openings)
+        shorter = _unwrap(text) or _unwrap(text.rstrip(_BEHIND)) or _drop_one_closing(text, openings)
         if shorter is None:
             break
         text = shorter
@@ -140,7 +140,7 @@ def _cut_at_closing(text: str, openings: Iterable[str]) -> str:
     return text
 
 
-def _one_closing_less(text: str, openings: Iterable[str]) -> str | None:
+def _drop_one_closing(text: str, openings: Iterable[str]) -> str | None:
     """Remove one closing mark at the end that has no opening mark in the text; None if there is no such mark."""
     ended = text.rstrip(_BEHIND)
     if tag := re.search(rf"{_CLOSING_TAG}\Z", ended):

@@ -135,7 +135,7 @@ class PlayedSurface:
         part = self._read_part(text)
         parsed = self._parser.parse(part.words)
         if parsed is not None:
-            return part.before + self.canonical.render(parsed.action) + part.after_its_own(parsed.period)
+            return part.before + self.canonical.render(parsed.action) + part.text_after(parsed.period)
         return UNKNOWN_WORD if self._is_old(part.words) else text
 
     def action(self, text: str) -> str:
@@ -278,7 +278,7 @@ class _SplitReply:
     words: str
     after: str
 
-    def after_its_own(self, period: bool) -> str:
+    def text_after(self, period: bool) -> str:
         """Return the text after the words. `period`: leave out its first period, which belongs to the action."""
         rest = self.after.lstrip()
         return rest[1:] if period and rest.startswith(".") else self.after

@@ -105,7 +105,7 @@ def remember(definitions: Mapping[str, OwnPerturbation]) -> None:
     _DEFINITIONS.update(definitions)
 
 
-def _own_perturbation(spec: EnvSpec, name: str) -> Perturbation | None:
+def _find_from_file(spec: EnvSpec, name: str) -> Perturbation | None:
     """Return a perturbation from a user's file for this environment; None if no stored definition has this name.
 
     Raise UserError if the definition does not fit the environment."""
@@ -163,7 +163,7 @@ def compose(spec: EnvSpec, name: str) -> Perturbation:
     known = spec.actions.wording.perturbations
     whole = Perturbation(description="", source="")
     for part in normal_name(name).split("+"):
-        how = known.get(part) or _own_perturbation(spec, part)
+        how = known.get(part) or _find_from_file(spec, part)
         if how is None:
             raise UserError(
                 f"--perturb {part}: {spec.title} has no such perturbation{nearest(part, list(known))} "

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from evalharness.base.errors import UserError
 from evalharness.envs import specs
-from evalharness.protocol.drawn import surface_named
+from evalharness.protocol.drawn import find_surface
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import AS_WRITTEN, Adaptation, PromptFile, load_prompt
 
@@ -37,7 +37,7 @@ def played_prompt(
         return None
     try:
         prompt = _load_prompt(family, folder, adaptation)
-        surface = surface_named(spec, perturbation).for_game(words)
+        surface = find_surface(spec, perturbation).for_game(words)
     except UserError:
         return None
     if prompt.sha256 != prompt_hash:

@@ -12,9 +12,9 @@ from evalharness.protocol.marks import (
     MARKS_ALONE,
     OPENING,
     cut_template_tokens,
+    drop_closing_marks,
     plain_spaces,
     strip_marks,
-    without_closing,
 )
 from evalharness.protocol.reasoning import split_reasoning
 
@@ -165,7 +165,7 @@ def parse(
     if not starts:
         thought = text.strip()
         if thought_label is not None:
-            thought = without_closing(text[thought_label.end() :], [thought_label[0]])
+            thought = drop_closing_marks(text[thought_label.end() :], [thought_label[0]])
         if truncated:
             inside = reasoning and not text.strip()
             errors.append(FormatError.REASONING_TRUNCATED if inside else FormatError.TRUNCATED)
@@ -180,7 +180,7 @@ def parse(
     start, section_end = starts[0]
     thought = text[: start.start()].strip()
     if thought_label is not None and thought_label.end() <= start.start():
-        thought = without_closing(text[thought_label.end() : start.start()], [thought_label[0]])
+        thought = drop_closing_marks(text[thought_label.end() : start.start()], [thought_label[0]])
     openings = [start[0], *(m[0] for m in labels[:1])]
     place = start.end()
     for _ in range(_MOST_LABELS):

@@ -37,7 +37,7 @@ class Excluded:
         suite = self.hashes.get(content_hash or "")
         return suite or next((self.forms[form] for form in sorted(forms) if form in self.forms), None)
 
-    def why_not(self, task: Task) -> str | None:
+    def check(self, task: Task) -> str | None:
         """Return why a task is refused; None if it is accepted. Count a refused task, and store an accepted task."""
         known = set(task_forms(self.spec, task))
         reason = self.reason(task.content_hash, known)

@@ -222,13 +222,13 @@ def differences(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> list[
     if suite_seed == FROZEN_SEED:
         frozen = frozen_proofs_of(spec.family)
     else:
-        kept = read_frozen(spec, suite_seed)
-        if kept is None:
+        stored = read_frozen(spec, suite_seed)
+        if stored is None:
             raise UserError(
                 f"there is no suite of seed {suite_seed} for {spec.family} in {suite_folder(suite_seed)}; "
                 f"make it with: {suite_command(suite_seed, spec.family)}"
             )
-        frozen = {row.task.id: FrozenTask(row.task.content_hash, row.proof) for row in kept}
+        frozen = {row.task.id: FrozenTask(row.task.content_hash, row.proof) for row in stored}
     built = {row.task.id: FrozenTask(row.task.content_hash, row.proof) for row in rows}
     return sorted(
         task_id for task_id in built.keys() | frozen.keys() if built.get(task_id) != frozen.get(task_id)

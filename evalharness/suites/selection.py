@@ -186,8 +186,8 @@ def select(
 
     def table(family: str) -> list[Task]:
         if family not in specs:
-            shown = family if len(family) <= 80 else f"{family[:77]}..."
-            raise UserError(f"unknown family {shown!r}{nearest(shown, sorted(specs))}")
+            name = family if len(family) <= 80 else f"{family[:77]}..."
+            raise UserError(f"unknown family {name!r}{nearest(name, sorted(specs))}")
         if family not in tables:
             tables[family] = whole = load(specs[family], suite, data, suite_seed)
             positions = {task.id: position for position, task in enumerate(whole)}

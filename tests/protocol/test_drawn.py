@@ -16,7 +16,7 @@ from evalharness.config import RunConfig
 from evalharness.envs import specs
 from evalharness.envs.base import Perturbation, Wording
 from evalharness.envs.surface import Action
-from evalharness.protocol.drawn import draw_name, surface_named, training_name, words_of
+from evalharness.protocol.drawn import draw_name, find_surface, training_name, words_of
 from evalharness.protocol.perturb import UNKNOWN_WORD, PlayedSurface, make_surface
 from evalharness.protocol.prompt import load_prompt
 from tests.support.contracts import FAMILIES, contract
@@ -33,7 +33,7 @@ def test_every_action_is_read_back_as_it_was_worded_and_in_no_other_words(
     family: str, name: str, data: st.DataObject
 ) -> None:
     spec = SPECS[family]
-    surface = surface_named(spec, name)
+    surface = find_surface(spec, name)
     for action, template in spec.actions.templates.items():
         slots = re.findall(r"{(\w+)}", template)
         assert sorted(slots) == sorted(re.findall(r"{(\w+)}", surface.perturbed.templates[action]))
@@ -52,7 +52,7 @@ def test_a_draw_is_made_again_from_its_name_and_its_record_says_its_words(family
     spec = SPECS[family]
     met = set()
     for name in SOME:
-        surface, again = surface_named(spec, name), surface_named(spec, name)
+        surface, again = find_surface(spec, name), find_surface(spec, name)
         assert surface.name == again.name == name
         assert surface.perturbation == again.perturbation
         words = words_of(surface)
@@ -73,7 +73,7 @@ def test_a_draw_is_made_again_from_its_name_and_its_record_says_its_words(family
 
 def test_alfworld_draws_one_of_p1_to_p5_or_none() -> None:
     drawn = {
-        surface_named(SPECS["alfworld"], draw_name(0, str(n))).perturbation.description for n in range(60)
+        find_surface(SPECS["alfworld"], draw_name(0, str(n))).perturbation.description for n in range(60)
     }
     assert drawn == {"plain", "P1", "P2", "P3", "P4", "P5"}
 
@@ -87,7 +87,7 @@ def test_names_differ_by_seed_and_by_episode() -> None:
 def test_the_prompt_lists_the_words_in_the_drawn_order_and_shows_no_others(family: str) -> None:
     prompt = load_prompt(SPECS[family])
     for name in SOME:
-        surface = surface_named(SPECS[family], name)
+        surface = find_surface(SPECS[family], name)
         for kind in ["", *prompt.variants] if prompt.example else prompt.variants:
             plain, worded = prompt.for_kind(kind), surface.prompt(prompt.for_kind(kind))
             text = worded.messages(surface.perturbed, "", "")[1]["content"]
@@ -113,7 +113,7 @@ def test_prose_that_speaks_of_a_verb_says_of_which(family: str) -> None:
 def test_prose_follows_the_verb_that_is_drawn() -> None:
     spec, told = SPECS["pddl"], set[bool]()
     for number in range(20):
-        surface = surface_named(spec, draw_name(0, str(number)))
+        surface = find_surface(spec, draw_name(0, str(number)))
         text = surface.prompt(load_prompt(spec).for_kind("gripper")).instruction
         collects = surface.perturbed.templates["pick"].lower().startswith("collect")
         assert ("To collect a ball" in text) == collects
@@ -128,7 +128,7 @@ def test_words_that_could_be_mistaken_for_each_other_are_drawn_again() -> None:
     spec = replace(babyai, actions=replace(babyai.actions, wording=Wording(other)))
     met = set()
     for number in range(40):
-        templates = surface_named(spec, draw_name(0, str(number))).perturbed.templates
+        templates = find_surface(spec, draw_name(0, str(number))).perturbed.templates
         met.add((templates["turn_left"], templates["turn_right"]))
     assert met == {("turn left", "turn right"), ("turn", "turn right"), ("turn left", "turn")}
 
@@ -151,7 +151,7 @@ def test_the_oracles_plan_scores_the_same_in_drawn_words(family: str) -> None:
         plan = oracle_plan(environment, task)
         plain = play(plan)
         assert plain[-1][1]["success"]
-        surfaces = [surface_named(spec, name) for name in SOME]
+        surfaces = [find_surface(spec, name) for name in SOME]
         assert any(surface.action(action) != action for surface in surfaces for action in plan)
         for surface in surfaces[:2]:
             said = [surface.action(action) for action in plan]
@@ -169,7 +169,7 @@ def test_the_environment_lists_actions_in_the_drawn_order() -> None:
     environment.close()
     orders = set()
     for name in SOME:
-        surface = surface_named(spec, name)
+        surface = find_surface(spec, name)
         shown = surface.observation(raw).removeprefix(spec.actions.wording.listing).split(", ")
         assert sorted(surface.to_world(item).strip() for item in shown) == sorted(
             item.strip() for item in raw.removeprefix(spec.actions.wording.listing).split(", ")

@@ -96,11 +96,11 @@ def generate_level(level: str, suite_seed: int, taken: frozenset[Start] = frozen
             raise SuiteExhaustedError(
                 "BabyAI", suite_seed, f"{count} of {PER_LEVEL} tasks of {level} were found in {tried} tries"
             )
-        made = _accept(level, seed, starts, index + count)
+        accepted = _accept(level, seed, starts, index + count)
         seed += 1
         tried += 1
-        if made is not None and (made[0].goal, made[1]) not in plans:
-            task, plan = made
+        if accepted is not None and (accepted[0].goal, accepted[1]) not in plans:
+            task, plan = accepted
             plans.add((task.goal, plan))
             starts.add(start_of(task))
             count += 1

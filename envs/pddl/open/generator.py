@@ -173,8 +173,8 @@ def frozen_forms() -> frozenset[str]:
 
 
 def table_row(task: Task) -> dict[str, Any]:
-    noted = ("number", "draft", "plan_length")
-    return {"kind": task.kind, "difficulty": task.difficulty, **{key: task.payload[key] for key in noted}}
+    keys = ("number", "draft", "plan_length")
+    return {"kind": task.kind, "difficulty": task.difficulty, **{key: task.payload[key] for key in keys}}
 
 
 if __name__ == "__main__":

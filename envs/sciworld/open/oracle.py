@@ -62,8 +62,8 @@ def plan(simulator: Simulator, task: Task) -> list[str]:
 
 
 def _candidates(simulator: Simulator, task: Task) -> Iterator[Sequence[str]]:
-    if (kept := kept_plans().get(plan_key(task))) is not None:
-        yield kept
+    if (stored := load_stored_plans().get(plan_key(task))) is not None:
+        yield stored
     yield from gold_plans(simulator, task)
 
 
@@ -85,7 +85,7 @@ def plan_key(task: Task) -> str:
 
 
 @cache
-def kept_plans() -> Mapping[str, Sequence[str]]:
+def load_stored_plans() -> Mapping[str, Sequence[str]]:
     """Return `plan_key` -> plan for published tasks. `benchmarks/sciworld_plans.py` wrote these plans."""
     text = files("evalharness.envs.sciworld.open").joinpath("plans.json").read_text(encoding="utf-8")
     plans: dict[str, list[str]] = json.loads(text)

@@ -18,7 +18,7 @@ from evalharness.envs.base import EnvSpec, Task
 from evalharness.models.base import Environment, Player, Reply, RequestForm
 from evalharness.play import loop
 from evalharness.play.workers.process import RemoteEnvironment
-from evalharness.protocol.drawn import draw_name, surface_named
+from evalharness.protocol.drawn import draw_name, find_surface
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.protocol.react import ParsedReply
@@ -47,7 +47,7 @@ class EpisodeRules:
         family = served.task.family
         if self.words_seed is None or served.split != "train":
             return self.surfaces[family]
-        return surface_named(self.specs[family], draw_name(self.words_seed, episode_id))
+        return find_surface(self.specs[family], draw_name(self.words_seed, episode_id))
 
 
 @dataclass(frozen=True)

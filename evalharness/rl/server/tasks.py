@@ -171,4 +171,4 @@ def load_table(wanted: RequestedTasks, data: Path | None, note: Note, seed: int 
 
 
 def _filter_tasks(split: Split, tasks: Sequence[Task], excluded: Excluded | None) -> list[ServedTask]:
-    return [ServedTask(task, split) for task in tasks if excluded is None or excluded.why_not(task) is None]
+    return [ServedTask(task, split) for task in tasks if excluded is None or excluded.check(task) is None]

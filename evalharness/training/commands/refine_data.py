@@ -160,7 +160,7 @@ def _read(args: argparse.Namespace) -> int:
     report = ReadReport()
     exclusion = make_exclusion(args)
     read = read_any(args.file, report, args.source)
-    conversations = [conversation for conversation in read if exclusion.why_not(conversation) is None]
+    conversations = [conversation for conversation in read if exclusion.check(conversation) is None]
     if exclusion.refused and not conversations:
         raise UserError(
             f"{args.file}: {'; '.join(exclusion.lines())}; nothing is left (see --allow-eval-tasks)"

@@ -109,7 +109,7 @@ def read_good_conversations(
                     perturbation=episode.perturbation,
                     success=episode.success,
                 )
-                if (reason := exclusion.why_not(conversation)) is not None:
+                if (reason := exclusion.check(conversation)) is not None:
                     tally.not_kept[reason] += 1
                 elif not forms and not exclusion.evaluated:
                     tally.not_kept[

@@ -73,7 +73,7 @@ def mix(
     for part in parts:
         reports[part.path] = ReadReport()
         read = read_any(part.path, reports[part.path])
-        pools.append([conversation for conversation in read if exclusion.why_not(conversation) is None])
+        pools.append([conversation for conversation in read if exclusion.check(conversation) is None])
         if not pools[-1]:
             why = "; ".join([*reports[part.path].list_reasons(), *exclusion.lines()])
             raise UserError(f"{part.path} has no conversation that may be trained on; {why}")

@@ -40,7 +40,7 @@ class Exclusion:
     """Conversations without a task hash: their text is searched for task ids, goals and first observations."""
     _families: dict[str, Excluded | None] = field(default_factory=dict)
 
-    def why_not(self, conversation: Conversation) -> str | None:
+    def check(self, conversation: Conversation) -> str | None:
         """Return the reason for refusing the conversation, or None if it is allowed. Counts refusals. If the
         conversation has no task hash, its text is compared."""
         excluded = self._load_excluded(conversation.world) if conversation.task_hash else None

@@ -102,7 +102,7 @@ def _require_react(folder: Path, manifest: Manifest) -> None:
 
 def _find_exclusion(task: Task, spec: EnvSpec, exclusion: Exclusion) -> str | None:
     probe = Conversation("", "", task.family, task.content_hash, (), {"task_forms": task_forms(spec, task)})
-    return exclusion.why_not(probe)
+    return exclusion.check(probe)
 
 
 def plan_correction(

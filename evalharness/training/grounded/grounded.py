@@ -20,7 +20,7 @@ from evalharness.base.machine import usable_cores
 from evalharness.base.reading import sha256_of
 from evalharness.envs.base import MAX_TURNS, EnvSpec, Task
 from evalharness.models.base import Environment
-from evalharness.protocol.drawn import draw_name, fixed_name, surface_named
+from evalharness.protocol.drawn import draw_name, find_surface, fixed_name
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.perturbation_names import RANDOM
 from evalharness.protocol.prompt import load_prompt
@@ -214,7 +214,7 @@ class _Family(FamilyMaking):
     def _surface(self, trajectory: str) -> PlayedSurface:
         if self.order.perturb != RANDOM:
             return self.surface
-        return surface_named(self.spec, draw_name(self.order.seed, trajectory))
+        return find_surface(self.spec, draw_name(self.order.seed, trajectory))
 
     def manifest(self) -> dict[str, Any]:
         return {

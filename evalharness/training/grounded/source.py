@@ -53,7 +53,7 @@ class TaskSource:
                     f"--kinds: {self.spec.title} has no {', '.join(sorted(self.kinds))}; its kinds: {known}"
                 )
             of_kind = [task for task in suite if not self.kinds or task.kind in self.kinds]
-            fresh = [task for task in of_kind if self.excluded.why_not(task) is None]
+            fresh = [task for task in of_kind if self.excluded.check(task) is None]
             # Shuffle, because a suite is ordered by kind and perhaps only the first tasks are used.
             Random(f"grounded tasks/{self.spec.family}/{seed}").shuffle(fresh)
             if fresh:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evalharness.envs import specs
 from evalharness.envs.base import Task, TextEnv
-from evalharness.envs.jericho.actions import ACTIONS, MAX_CHARACTERS, is_check, published_cut, typeable
+from evalharness.envs.jericho.actions import ACTIONS, MAX_CHARACTERS, is_check, make_typeable, published_cut
 from evalharness.envs.jericho.adapter import JerichoEnv
 from evalharness.envs.jericho.interpreter import Interpreter
 from evalharness.envs.jericho.observation import clean, is_known, is_refused, is_understood
@@ -221,15 +221,15 @@ def test_the_published_cut() -> None:
 
 @given(st.text())
 def test_a_typed_line_is_always_one_that_a_game_can_hold(text: str) -> None:
-    line = typeable(text)
+    line = make_typeable(text)
     assert line.isascii()
     assert all(" " <= character <= "~" for character in line)
     assert len(line) <= MAX_CHARACTERS
 
 
 def test_typography_is_typed_as_a_person_would() -> None:
-    assert typeable("take Nikolai’s “menu” — café") == 'take Nikolai\'s "menu" - cafe'
-    assert typeable("\nlook\nwait") == "look"
+    assert make_typeable("take Nikolai’s “menu” — café") == 'take Nikolai\'s "menu" - cafe'
+    assert make_typeable("\nlook\nwait") == "look"
 
 
 def test_every_command_of_the_table_is_parsed_by_one_template_and_worded_back() -> None:

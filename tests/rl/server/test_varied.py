@@ -12,7 +12,7 @@ from command_line import evalharness, surroundings
 from env_server import connect, serving
 
 from evalharness.envs import specs
-from evalharness.protocol.drawn import surface_named, words_of
+from evalharness.protocol.drawn import find_surface, words_of
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import load_prompt
 
@@ -41,7 +41,7 @@ async def said_in_both_words(url: str, drawn: list[tuple[str, dict[str, Any]]]) 
     async with ClientSession() as client:
         talk = await connect(client, url)
         for episode, (text, state) in zip(EPISODES, drawn, strict=True):
-            surface = surface_named(SPEC, state["perturbation"])
+            surface = find_surface(SPEC, state["perturbation"])
             kind, number = re.findall(r"an? ([a-z]+) ?(\d+)", text.rpartition("Observation: ")[2])[0]
             old = f"go to {kind} {number}"
             await talk.reset(index=3, episode_id=episode)
@@ -64,7 +64,7 @@ async def test_episodes_differ_in_their_words_and_the_same_seed_gives_the_same(t
     assert refused == {"Observation: Nothing happens."}
     assert len({text for text, _ in drawn}) == len(EPISODES)
     for text, state in drawn:
-        surface = surface_named(SPEC, state["perturbation"])
+        surface = find_surface(SPEC, state["perturbation"])
         assert state["words"] == words_of(surface)
         listed = "\n".join(f"- {surface.perturbed.templates[name]}" for name in state["words"]["listed"])
         assert listed in text

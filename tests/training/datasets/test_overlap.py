@@ -39,7 +39,7 @@ def test_a_task_of_suite_seed_0_under_another_number_is_refused(clean_home: Path
     for task in spec.suites.load_tasks("open", None, 0)[:3]:
         disguised = replace(task, index=990, id=f"{family}/open/990", difficulty="hard")
         assert disguised.content_hash != task.content_hash
-        assert found.why_not(disguised) == EVALUATED
+        assert found.check(disguised) == EVALUATED
     assert found.refused == {EVALUATED: 3}
 
 
@@ -51,7 +51,7 @@ def test_a_household_with_other_numbers_is_the_same_task(clean_home: Path) -> No
     thing = f"{task.payload['object']} 1"
     renamed = json.loads(text.replace(f'"{thing}"', f'"{task.payload["object"]} 9"'))
     assert renamed != dict(task.payload)
-    assert found.why_not(replace(task, payload=renamed)) == EVALUATED
+    assert found.check(replace(task, payload=renamed)) == EVALUATED
 
 
 def test_nothing_is_taken_twice(clean_home: Path) -> None:
@@ -59,15 +59,15 @@ def test_nothing_is_taken_twice(clean_home: Path) -> None:
     found = load_excluded(spec, None)
     assert spec.suites.generate is not None
     task = next(iter(spec.suites.generate(SEED)))
-    assert found.why_not(task) is None
-    assert found.why_not(replace(task, index=7)) == "taken already"
+    assert found.check(task) is None
+    assert found.check(replace(task, index=7)) == "taken already"
 
 
 def test_a_published_suite_of_any_name_is_compared() -> None:
     task = Task("pddl/other/000", "pddl", "other", 0, "g", "easy", "k")
     spec = replace(specs()["pddl"], suites=TaskSuites({"other": 1}, lambda suite, data, seed: [task]))
     found = load_excluded(spec, None)
-    assert found.why_not(replace(task, id="pddl/open/001", suite="open", index=1)) == PUBLISHED
+    assert found.check(replace(task, id="pddl/open/001", suite="open", index=1)) == PUBLISHED
     assert found.compared[PUBLISHED]["tasks"] == 1
 
 
@@ -76,7 +76,7 @@ def test_a_published_task_is_refused(published_data: Path, family: str) -> None:
     spec = specs()[family]
     found = load_excluded(spec, published_data)
     task = spec.suites.load_tasks("agentboard", published_data, 0)[1]
-    assert found.why_not(replace(task, suite="open", id=f"{family}/open/001")) == PUBLISHED
+    assert found.check(replace(task, suite="open", id=f"{family}/open/001")) == PUBLISHED
     assert found.compared[PUBLISHED]["tasks"] == spec.suites.expected["agentboard"]
 
 
@@ -87,6 +87,6 @@ def test_a_suite_of_all_that_a_simulator_has_is_not_kept_away_from() -> None:
     assert spec.suites.whole == {"agentgym"}
     assert spec.suites.generate_kinds is not None
     known = load_excluded(spec, None)
-    assert [known.why_not(task) for task in spec.suites.generate_kinds(100, ["find-non-living-thing"])] == [
+    assert [known.check(task) for task in spec.suites.generate_kinds(100, ["find-non-living-thing"])] == [
         None
     ] * 3

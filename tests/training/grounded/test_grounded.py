@@ -20,7 +20,7 @@ from evalharness.envs import specs
 from evalharness.envs.base import EnvSpec, Task, TextEnv
 from evalharness.envs.surface import ActionSurface
 from evalharness.protocol import react
-from evalharness.protocol.drawn import surface_named, words_of
+from evalharness.protocol.drawn import find_surface, words_of
 from evalharness.protocol.perturb import make_surface
 from evalharness.protocol.prompt import load_prompt
 from evalharness.suites import open as suites
@@ -298,7 +298,7 @@ def test_drawn_words_make_trajectories_that_succeed(home: Path, family: str) -> 
     environment = spec.make(None)
     try:
         for conversation in found:
-            surface = surface_named(spec, conversation.metadata["perturbation"])
+            surface = find_surface(spec, conversation.metadata["perturbation"])
             assert conversation.metadata["words"] == words_of(surface)
             name = conversation.metadata["task_id"]
             (task,) = [task for task in suites.load_open(spec, SEED, print) if task.id == name]
