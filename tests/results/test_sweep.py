@@ -271,7 +271,7 @@ def test_a_configuration_file_names_the_tasks_and_no_column(
     file.write_text(file.read_text() + "perturb: order\n")
     for more in ([], ["--over", "agent=react,act"]):
         assert main([*words, *more]) == 2
-        assert "one run" in capsys.readouterr().err
+        assert "--perturb NAME" in capsys.readouterr().err
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
