@@ -18,7 +18,7 @@ def is_atif(record: Mapping[str, Any]) -> bool:
 
 
 def read_steps(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages. Raises UnfitError for calls of other tools, several calls in a step, and copied steps."""
+    """Return the messages. Raises UnfitError for other tools, several calls in a step, or copied steps."""
     messages: list[dict[str, Any]] = []
     for step in steps:
         if step.get("is_copied_context"):

@@ -51,7 +51,7 @@ class MarkedMessage:
         return self.role == "assistant" and self.loss is not False
 
     def to_json(self) -> dict[str, Any]:
-        """Return the stored form. Only assistant's messages have `loss`, `error` and `refine`."""
+        """Return the message as JSON data. Only messages of the assistant have `loss`, `error` and `refine`."""
         if self.role != "assistant":
             return {"role": self.role, "content": self.content}
         return {**vars(self), "loss": self.trained, "error": list(self.error)}
@@ -91,7 +91,7 @@ class Conversation:
 
     @classmethod
     def from_json(cls, data: object) -> Conversation:
-        """Return the conversation that a stored object describes. Raises UnfitError."""
+        """Convert JSON data to a conversation. Raises UnfitError if the data does not have the format."""
         try:
             conversation = _CONVERSATION.validate_python(data)
         except ValidationError as error:
@@ -136,8 +136,8 @@ def parse_json(text: str | bytes) -> Any:
 def read_data(path: Path, broken: list[BrokenLine]) -> Iterator[Conversation]:
     """Yield the conversations of a data set in the file's order. Lines without a valid conversation go to `broken`.
 
-    A last line without a line end that cannot be parsed was torn by a kill, and its message says so. Raises UserError
-    if the file cannot be read.
+    If the last line cannot be parsed and has no line end, a kill cut the file off, and the line's message says so.
+    Raises UserError if the file cannot be read.
     """
     with system_errors(f"cannot read {path}"), open_file(path) as file:
         for number, line in enumerate(lines_of(file), 1):

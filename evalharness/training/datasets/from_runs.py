@@ -1,4 +1,4 @@
-"""Turn good episodes of runs into training data (rejection sampling)."""
+"""Convert the episodes of runs that meet a condition to training data (rejection sampling)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from evalharness.training.datasets.played import convert_episode
 
 _KEEP = re.compile(r"progress\s*>=\s*([01](?:\.\d+)?|\.\d+)")
 SAMPLES = "samples"
-"""The folder with the run of the samples, in the folder of a Best-of-N study."""
+"""Name of the subfolder of a Best-of-N study that holds the run with the samples."""
 _CHATS = ("react", "act")
 """Agents whose episode is a single chat, as training data requires."""
 

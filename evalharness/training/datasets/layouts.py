@@ -39,11 +39,11 @@ class ReadReport:
     first: dict[str, list[int]] = field(default_factory=dict)
     """Reason -> numbers of the first records left out for this reason, from 1."""
     fields: Counter[str] = field(default_factory=Counter)
-    """Names of the record's fields -> number of records."""
+    """Name of a record's field -> number of records with this field."""
     unread: Counter[str] = field(default_factory=Counter)
-    """Names of fields that the data set leaves out -> number of records."""
+    """Name of a record's field that is left out of the data set -> number of records."""
     unread_of_messages: Counter[str] = field(default_factory=Counter)
-    """Names of message fields that the data set leaves out -> number of messages."""
+    """Name of a message's field that is left out of the data set -> number of messages."""
     shares: int = 0
     """Trained turns whose loss weight is neither 0 nor 1; they are trained with weight 1."""
     no_numbers: int = 0
@@ -128,7 +128,7 @@ def read_any(path: Path, report: ReadReport, source: str = "general") -> Iterato
     cannot be read."""
     # Search the whole file first: a mask is taken as an error only if no conversation marks errors.
     report.has_marks = any(marks.has_marks(record) for record in _read_records(path, report))
-    report.no_numbers = 0  # counted in the first reading, and again in the second
+    report.no_numbers = 0  # the second reading counts these values again
     for number, record in enumerate(_read_records(path, report), 1):
         if isinstance(record, UnfitError):
             report.add(number, str(record))

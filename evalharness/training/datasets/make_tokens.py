@@ -86,8 +86,8 @@ def render_or_refuse(render: Render, messages: list[dict[str, str]]) -> str:
 
 
 def find_order(render: Render, bare: Sequence[dict[str, str]]) -> tuple[list[int], list[str]]:
-    """Return the messages' numbers in the order in which the template shows them, and the template's texts around
-    their contents. Mistral's v3 shows the system text in the last user message. Raises NotTokenizedError."""
+    """Return the messages' numbers in the order in which the template shows them, and the template's texts around their
+    contents. Mistral's v3 template puts the system text into the last user message. Raises NotTokenizedError."""
     marks = [f"[[{number}-of-{len(bare)}-evalharness]]" for number in range(len(bare))]
     text = render_or_refuse(render, [{**message, "content": mark} for message, mark in zip(bare, marks)])  # noqa: B905
     for number, mark in enumerate(marks, 1):

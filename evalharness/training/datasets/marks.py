@@ -139,7 +139,7 @@ def _errors_by_mask(messages: Sequence[MarkedMessage]) -> list[tuple[str, ...]]:
 
 
 def _read_errors(message: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """Return the kinds of error that the message names; None if it says nothing about errors."""
+    """Return the kinds of error that the message names; None if the message has no field about errors."""
     kinds: list[str] | None = None
     for key in _ERRORS:
         if message.get(key) is not None:

@@ -28,7 +28,7 @@ class Exclusion:
     """Checks whether conversations are on evaluation tasks, and counts those that are refused."""
 
     seeds: tuple[int, ...] = ()
-    """Seeds of further open suites whose tasks are refused."""
+    """Seeds of further generated suites (`--suite open`) whose tasks are refused."""
     data: Path | None = None
     evaluated: bool = False
     """Whether evaluation tasks (suite seed 0 and published suites) are allowed."""

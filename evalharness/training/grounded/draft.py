@@ -21,7 +21,7 @@ from evalharness.training.teachers.scene import Scene, Step
 from evalharness.training.teachers.teaching import Decision, Seeker, Teaching
 
 _ATTEMPTS = 14
-"""Number of attempts at a trajectory. A new attempt begins if the simulator does not confirm an error."""
+"""Number of attempts at a trajectory. A new attempt begins if an injected action turns out to be no error."""
 _PLAIN_FROM = 9
 """From this attempt on, inject only wrong names and verbs, because the simulator refuses these almost always."""
 
@@ -138,7 +138,7 @@ class Stage:
 
     async def clean(self) -> CleanPlay:
         """Play the oracle's plan. Add an action that looks around if entering a place does not show its things. Leave
-        out refused actions if the plan succeeds without them; if time matters, it may fail."""
+        out refused actions if the plan succeeds without them."""
         goal, first, _ = await self.environment.reset(self.task)
         plan = await self.environment.oracle()
         if not plan:

@@ -166,7 +166,7 @@ class _Family(FamilyMaking):
         self.count.status = text
 
     async def run(self) -> None:
-        """Run jobs in parallel, and take their results in order until the share is full."""
+        """Run jobs in parallel, and take the results in order until the family has enough conversations."""
         flying: deque[asyncio.Task[_TaskResult]] = deque()
         async with aclosing(self.source.tasks()) as tasks:
             try:

@@ -153,8 +153,8 @@ def _names_listed(action: Action, text: str) -> bool:
 def find_action_mistakes(name: str, action: Action) -> list[str]:
     """Return the mistakes of an action's expression, as sentences that are sent to the model.
 
-    As in the paper, a name may lack placeholders (`put` for `put (.+) in (.+)`). Then no sample action can be written,
-    and the expression is accepted if it begins with the name.
+    As in the paper, a name may lack placeholders (`put` for `put (.+) in (.+)`). Then the positions of the parameters
+    are unknown, and an expression that begins with the name is accepted without a test.
     """
     code = write_expression(action)
     bare = _is_bare(name, action)

@@ -88,7 +88,7 @@ class Dialogue(ABC):
         return verdict
 
     def record(self) -> dict[str, Any]:
-        """Return the stored line of a finished dialogue."""
+        """Return the line to store for a finished dialogue."""
         return {
             "key": self.key,
             "index": self.index,
