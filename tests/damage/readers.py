@@ -114,9 +114,9 @@ def _tune() -> int:
 
 def _grounded() -> int:
     """What `refine grounded` reads of what it made before."""
-    from evalharness.training.grounded.grounded import Order, is_already_made
+    from evalharness.training.grounded.grounded import DataRequest, is_already_made
 
-    is_already_made(Order(("babyai",), 100, 2), Path("data.jsonl"))
+    is_already_made(DataRequest(("babyai",), 100, 2), Path("data.jsonl"))
     return 0
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from evalharness.training.grounded.grounded import Order
+    from evalharness.training.grounded.grounded import DataRequest
 
 
 def register(commands: Commands) -> None:
@@ -106,12 +106,12 @@ def _error_plan(text: str) -> Any:
     return ErrorPlan((int(least), int(most or least))) if int(most or least) else None
 
 
-def _order(args: argparse.Namespace) -> Order:
+def _make_request(args: argparse.Namespace) -> DataRequest:
     from evalharness.envs.base import MAX_TURNS
     from evalharness.protocol.drawn import training_name
-    from evalharness.training.grounded.grounded import Order
+    from evalharness.training.grounded.grounded import DataRequest
 
-    return Order(
+    return DataRequest(
         families=tuple(families_of(args.tasks, open_families(), all_is_one=True)),
         suite_seed=args.suite_seed,
         samples=args.conversations,
@@ -139,18 +139,18 @@ def _grounded(args: argparse.Namespace) -> int:
     from evalharness.training.grounded.making import watch_making
 
     at_least(1, workers=args.workers)
-    order = _order(args)
-    check(order)
+    request = _make_request(args)
+    check(request)
     out = results_console(args)
-    if not args.force and is_already_made(order, args.output):
+    if not args.force and is_already_made(request, args.output):
         out.print(f"{args.output} was already made with these options", soft_wrap=True)
         manifest = read_manifest(args.output) or {}
         write_json(args.json, manifest)
         return 0
     names, started = titles(), time.monotonic()
-    progress = order.counts()
+    progress = request.counts()
     making = make(
-        order, specs(), args.output, data=data_folder(args), workers=args.workers, progress=progress
+        request, specs(), args.output, data=data_folder(args), workers=args.workers, progress=progress
     )
     with watch_making(progress, names, make_console(stderr=True)):
         manifest = run_to_end(making)

@@ -154,7 +154,7 @@ def describe_empty(path: Path, broken: list[BrokenLine]) -> UserError:
     """Return the error for a data set without any valid conversation."""
     first = f" ({broken[0]})" if broken else ""
     return UserError(
-        f"{path} has no conversation in our layout{first}; convert data in another layout with: "
+        f"{path} has no conversation in the format of evalharness{first}; convert data in another format with: "
         f"evalharness refine read {path} -o data.jsonl"
     )
 

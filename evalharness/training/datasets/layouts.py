@@ -186,7 +186,7 @@ def _read_own(record: dict[str, Any]) -> Conversation:
     }
     if more:
         raise UnfitError(
-            f"it is in our layout, with unknown fields: {', '.join(sorted(map(repr, more)))[:200]}"
+            f"it is in the format of evalharness, with unknown fields: {', '.join(sorted(map(repr, more)))[:200]}"
         )
     return conversation
 

@@ -34,7 +34,7 @@ from evalharness.training.grounded.source import TaskSource
 
 
 @dataclass(frozen=True)
-class Order:
+class DataRequest:
     """The options that determine the data set: equal options give identical files."""
 
     families: tuple[str, ...]
@@ -65,23 +65,23 @@ class Order:
         return {family: FamilyCount(number) for family, number in self.shares().items()}
 
 
-def check(order: Order) -> None:
+def check(request: DataRequest) -> None:
     """Raise UserError if options contradict each other, or if the tasks may not be trained on."""
-    if order.suite_seed == FROZEN_SEED:
+    if request.suite_seed == FROZEN_SEED:
         raise UserError(
             "models are evaluated on suite seed 0, so its tasks are never trained on; choose another --suite-seed, "
             "such as 100"
         )
-    at_least(1, suite_seed=order.suite_seed)
-    if order.suite_seed in order.exclude_suite_seeds:
-        raise UserError(f"--suite-seed {order.suite_seed} is in --exclude-suite-seeds; choose another one")
-    if order.samples < len(order.families):
-        raise UserError(f"-n {order.samples} is less than one for each of {len(order.families)} families")
-    at_least(1, per_task=order.per_task, max_turns=order.max_turns)
+    at_least(1, suite_seed=request.suite_seed)
+    if request.suite_seed in request.exclude_suite_seeds:
+        raise UserError(f"--suite-seed {request.suite_seed} is in --exclude-suite-seeds; choose another one")
+    if request.samples < len(request.families):
+        raise UserError(f"-n {request.samples} is less than one for each of {len(request.families)} families")
+    at_least(1, per_task=request.per_task, max_turns=request.max_turns)
 
 
 async def make(
-    order: Order,
+    request: DataRequest,
     specs: dict[str, EnvSpec],
     output: Path,
     *,
@@ -90,16 +90,16 @@ async def make(
     progress: FamilyCounts | None = None,
 ) -> dict[str, Any]:
     """Write `output` and its manifest; return the manifest. Raises UserError, InfrastructureError."""
-    check(order)
-    progress = progress or order.counts()
+    check(request)
+    progress = progress or request.counts()
     fingerprint = {
-        "order": asdict(order),
-        "prompts": {f: load_prompt(specs[f]).sha256 for f in order.families},
+        "order": asdict(request),
+        "prompts": {f: load_prompt(specs[f]).sha256 for f in request.families},
     }
     making = Making()
     builders = asyncio.Semaphore(workers or usable_cores())
     makers = [
-        _Family(making, specs[family], count, order, builders, data, workers)
+        _Family(making, specs[family], count, request, builders, data, workers)
         for family, count in progress.items()
     ]
     making.families += makers
@@ -112,13 +112,13 @@ async def make(
     return write_data(output, conversations, made)
 
 
-def is_already_made(order: Order, output: Path) -> bool:
-    """Return whether the file `output` was made by `order`. Raises UserError if `output` was changed or made
+def is_already_made(request: DataRequest, output: Path) -> bool:
+    """Return whether the file `output` was made by `request`. Raises UserError if `output` was changed or made
     otherwise."""
     if not output.exists():
         return False
     manifest = read_manifest(output) or {}
-    if manifest and manifest["made"].get("order") == json.loads(json.dumps(asdict(order))):
+    if manifest and manifest["made"].get("order") == json.loads(json.dumps(asdict(request))):
         if sha256_of(output) == manifest.get("sha256"):
             return True
         raise UserError(f"{output} was changed after it was made; choose another -o, or --force")
@@ -139,24 +139,24 @@ class _Family(FamilyMaking):
         making: Making,
         spec: EnvSpec,
         count: FamilyCount,
-        order: Order,
+        request: DataRequest,
         builders: asyncio.Semaphore,
         data: Path | None,
         workers: int | None,
     ) -> None:
-        super().__init__(making, spec, count, data, workers, fixed_name(order.perturb))
-        self.order = order
-        self.per_task = order.per_task or self.world.per_task
-        self.excluded = load_excluded(spec, data, order.exclude_suite_seeds)
+        super().__init__(making, spec, count, data, workers, fixed_name(request.perturb))
+        self.request = request
+        self.per_task = request.per_task or self.world.per_task
+        self.excluded = load_excluded(spec, data, request.exclude_suite_seeds)
         self.source = TaskSource(
             spec,
-            order.suite_seed,
+            request.suite_seed,
             self.excluded,
             builders,
             self._note,
             self._tasks_needed,
-            frozenset(order.kinds),
-            frozenset(order.exclude_suite_seeds),
+            frozenset(request.kinds),
+            frozenset(request.exclude_suite_seeds),
         )
 
     def _tasks_needed(self) -> int:
@@ -193,13 +193,13 @@ class _Family(FamilyMaking):
         )
 
     async def _make(self, environment: Environment, suite_seed: int, task: Task) -> _TaskResult:
-        stage = self.stage(environment, task, self.order.max_turns)
-        order = self.order
-        recipe = Recipe(self.prompt, order.errors, order.seed, suite_seed)
+        stage = self.stage(environment, task, self.request.max_turns)
+        request = self.request
+        recipe = Recipe(self.prompt, request.errors, request.seed, suite_seed)
         conversations: list[Conversation] = []
         refused: Counter[str] = Counter()
         try:
-            seeker = self.world.seeker(task) if self.order.search else None
+            seeker = self.world.seeker(task) if self.request.search else None
             clean = await (stage.clean() if seeker is None else stage.play_seeker(seeker))
         except NoTrajectoryError as reason:
             return _TaskResult([], Counter({str(reason): self.per_task}))
@@ -212,9 +212,9 @@ class _Family(FamilyMaking):
         return _TaskResult(conversations, refused)
 
     def _surface(self, trajectory: str) -> PlayedSurface:
-        if self.order.perturb != RANDOM:
+        if self.request.perturb != RANDOM:
             return self.surface
-        return find_surface(self.spec, draw_name(self.order.seed, trajectory))
+        return find_surface(self.spec, draw_name(self.request.seed, trajectory))
 
     def manifest(self) -> dict[str, Any]:
         return {

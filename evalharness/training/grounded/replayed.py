@@ -24,14 +24,14 @@ from evalharness.training.teachers.teaching import Teaching
 
 
 @dataclass
-class Script(Player):
+class PreparedPlayer(Player):
     """A player that returns prepared replies, turn by turn."""
 
     replies: Sequence[Reply]
 
     async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
         if turn > len(self.replies):
-            raise PolicyStoppedError("the script has no more replies")
+            raise PolicyStoppedError("no prepared reply is left")
         return self.replies[turn - 1]
 
 
@@ -58,7 +58,7 @@ async def make_conversation(stage: Stage, clean: CleanPlay, recipe: Recipe, vari
     else:
         turns = await stage.play_with_errors(clean, recipe.errors, key)
     written = list(write_thoughts(turns, stage.world, Random(f"{key}/thoughts")))
-    script = Script(
+    player = PreparedPlayer(
         [
             Reply(f"Thought: {stage.surface.names(thought.text)}\nAction: {turn.wording}")
             for thought, turn in zip(written, turns, strict=True)
@@ -67,7 +67,7 @@ async def make_conversation(stage: Stage, clean: CleanPlay, recipe: Recipe, vari
     episode = await play(
         task,
         stage.environment,
-        lambda _: script,
+        lambda _: player,
         prompt=recipe.prompt,
         surface=stage.surface,
         max_turns=stage.max_turns,

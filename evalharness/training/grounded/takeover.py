@@ -21,7 +21,7 @@ from evalharness.suites.excluded import task_forms
 from evalharness.training.datasets.conversation import Conversation
 from evalharness.training.datasets.played import convert_episode
 from evalharness.training.grounded.draft import CleanPlay, NoTrajectoryError, Stage, make_step
-from evalharness.training.grounded.replayed import Script
+from evalharness.training.grounded.replayed import PreparedPlayer
 from evalharness.training.grounded.thoughts import write_base_thought
 from evalharness.training.teachers.scene import Step
 from evalharness.training.teachers.teaching import Decision, Seeker
@@ -132,7 +132,7 @@ async def correct_episode(stage: Stage, episode: Episode, after: int, taught: Co
     replayed = await play(
         stage.task,
         stage.environment,
-        lambda _: Script([*model, *teacher]),
+        lambda _: PreparedPlayer([*model, *teacher]),
         prompt=taught.prompt,
         surface=stage.surface,
         max_turns=stage.max_turns,

@@ -91,7 +91,7 @@ def make_rows(
         why = ", ".join(f"{count:,} {reason}" for reason, count in made.left_out.items())
         broken = next((f"; {lines[0]}" for lines in made.broken.values() if lines), "")
         raise UserError(
-            f"{', '.join(map(str, files))}: no conversation to train on ({why or 'none in our layout'}"
+            f"{', '.join(map(str, files))}: no conversation to train on ({why or 'none in the format of evalharness'}"
             f"{broken}); see: evalharness refine --help"
         )
     return made

@@ -23,7 +23,7 @@ from evalharness.training.datasets.conversation import (
     read_manifest,
     write_data,
 )
-from evalharness.training.grounded.grounded import Order, check, make
+from evalharness.training.grounded.grounded import DataRequest, check, make
 
 pytestmark = pytest.mark.slow
 
@@ -92,7 +92,7 @@ def test_an_evaluated_task_under_another_number_stays_out_and_so_do_named_suites
 
 def test_the_same_holds_for_grounded_data(home: Path, tmp_path: Path) -> None:
     path = tmp_path / "grounded.jsonl"
-    order = Order(
+    order = DataRequest(
         families=("alfworld",), suite_seed=SEED, samples=4, per_task=1, search=False, errors=None,
         exclude_suite_seeds=(NAMED,),
     )  # fmt: skip

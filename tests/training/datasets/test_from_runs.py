@@ -227,4 +227,4 @@ def test_a_file_that_is_no_data_set_is_no_report(tmp_path: Path, capsys: pytest.
     path = tmp_path / "x.jsonl"
     path.write_text(json.dumps({"a": 1}) + "\n")
     assert main(["report", str(path), "-o", str(tmp_path / "page.html")]) == 2
-    assert "our layout" in capsys.readouterr().err
+    assert "evalharness refine read" in capsys.readouterr().err

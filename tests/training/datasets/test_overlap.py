@@ -13,7 +13,7 @@ from evalharness.cli import main
 from evalharness.envs import specs
 from evalharness.envs.base import Task, TaskSuites
 from evalharness.suites.excluded import EVALUATED, PUBLISHED, load_excluded
-from evalharness.training.grounded.grounded import Order, check
+from evalharness.training.grounded.grounded import DataRequest, check
 
 SEED = 100
 FAMILIES = ("alfworld", "babyai", "jericho", "pddl", "sciworld")
@@ -26,7 +26,7 @@ def family(request: pytest.FixtureRequest) -> str:
 
 def test_suite_seed_0_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(UserError, match="trained on"):
-        check(Order(families=("pddl",), suite_seed=0, samples=1))
+        check(DataRequest(families=("pddl",), suite_seed=0, samples=1))
     path = tmp_path / "x.jsonl"
     assert main(["refine", "grounded", "--suite-seed", "0", "-n", "5", "-o", str(path)]) == 2
     assert "suite seed 0" in capsys.readouterr().err

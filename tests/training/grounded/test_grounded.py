@@ -32,7 +32,7 @@ from evalharness.training.datasets.conversation import (
 )
 from evalharness.training.datasets.modes import apply_mode
 from evalharness.training.grounded.draft import ErrorPlan
-from evalharness.training.grounded.grounded import Order, make
+from evalharness.training.grounded.grounded import DataRequest, make
 from evalharness.training.teachers.scene import mentions
 from evalharness.training.teachers.teaching import load_teaching
 
@@ -71,7 +71,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def made(home: Path, name: str, *families: str, **options: Any) -> list[Conversation]:
-    order = Order(families=families, suite_seed=SEED, samples=options.pop("samples", 3), **options)
+    order = DataRequest(families=families, suite_seed=SEED, samples=options.pop("samples", 3), **options)
     path = home / f"{name}.jsonl"
     asyncio.run(make(order, dict(specs()), path, workers=1))
     broken: list[Any] = []
@@ -253,7 +253,7 @@ def test_no_thought_names_what_only_later_turns_bring(
 def test_the_same_order_makes_the_same_bytes(home: Path) -> None:
     texts = []
     for name, workers in (("w1", 1), ("w2", 2)):
-        order = Order(families=("alfworld", "pddl"), suite_seed=SEED, samples=8)
+        order = DataRequest(families=("alfworld", "pddl"), suite_seed=SEED, samples=8)
         path = home / f"{name}.jsonl"
         manifest = asyncio.run(make(order, dict(specs()), path, workers=workers))
         texts.append((path.read_bytes(), manifest["made"], manifest["counts"]))
@@ -389,7 +389,7 @@ def test_the_manifest_says_what_was_refused_and_compared(home: Path) -> None:
     environment.close()
     suites.freeze(spec, SEED + 50, [first, *rows])
     path = home / "jericho-overlap.jsonl"
-    order = Order(families=("jericho",), suite_seed=SEED + 50, samples=2, per_task=1)
+    order = DataRequest(families=("jericho",), suite_seed=SEED + 50, samples=2, per_task=1)
     manifest = asyncio.run(make(order, dict(specs()), path, workers=1))
     row = manifest["made"]["families"]["jericho"]
     assert row["overlap_refused"] == {EVALUATED: 1}
