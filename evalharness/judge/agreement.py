@@ -53,9 +53,9 @@ class Agreement:
     kappa: float | None
     kappa_interval: Interval | None
     precision: Share
-    """Share of the turns that the second rater calls wrong that the first also calls wrong."""
+    """Of the turns that the second rater calls wrong, the share that the first rater also calls wrong."""
     recall: Share
-    """Share of the turns that the first rater calls wrong that the second also calls wrong."""
+    """Of the turns that the first rater calls wrong, the share that the second rater also calls wrong."""
     mcnemar_p: float
     """p-value of McNemar's exact test; small if one rater calls turns wrong more often than the other rater."""
 
@@ -125,7 +125,7 @@ def _make_row(first: Rater, second: Rater, keys: Sequence[TurnKey], family: str)
 
 
 def published_agreement() -> Agreement:
-    """Return the poster's table: GPT-4 against a human over 100 turns."""
+    """Return the table of AgentRefine's poster: a human (first rater) and GPT-4 (second rater) on 100 turns."""
     rows = {row.names["human"]: row.numbers for row in load_table("judge_agreement")}
     counts = Counts(
         *(
@@ -139,7 +139,8 @@ def published_agreement() -> Agreement:
 
 def published_beside(rows: Sequence[Agreement]) -> list[Agreement]:
     """Return the poster's table if it is comparable: the second rater calls as many turns right as wrong, give or take
-    one. Kappa depends on these shares (Feinstein & Cicchetti, Journal of Clinical Epidemiology 43 (1990) 543-549)."""
+    one. Kappa depends on the shares of right and wrong (Feinstein & Cicchetti, Journal of Clinical Epidemiology 43
+    (1990) 543-549)."""
     whole = [row.counts for row in rows if row.family == ALL]
     balanced = any(abs(c.n - 2 * (c.right_right + c.wrong_right)) <= 1 for c in whole)
     return [published_agreement()] if balanced else []

@@ -1,4 +1,4 @@
-"""Read a verdict from a judge's reply, or the reason why there is none. If a reply is ambiguous, no verdict is read."""
+"""Read a verdict from a judge's reply. An ambiguous or broken reply gives no verdict, but a reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evalharness.protocol.reasoning import closes_reasoning, split_known
 
 Value = TypeVar("Value")
 _LONGEST = 100_000
-"""Characters of a reply that are read."""
+"""Number of characters of a reply that are parsed; later ones are ignored."""
 _SENTENCE = 300
 """Longest reason in characters. A server that enforces the schema stops the reason there, so the reply is complete."""
 
@@ -25,11 +25,11 @@ _REFUSED: dict[Refusal, str] = {
 
 _BRACE = re.compile(r"[{}]")
 _BROKEN = re.compile(r"\{\s*[\"']")
-"""The beginning of a JSON object. If no object can be parsed there, the reply is broken."""
+"""The beginning of a JSON object. If an object that begins like this cannot be parsed, the reply is unusable."""
 
 
 def response_format(name: str, properties: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema of required properties in the form of the chat completions API."""
+    """Return the `response_format` of the chat completions API: a JSON schema in which all properties are required."""
     schema = {
         "type": "object",
         "properties": properties,
@@ -74,8 +74,8 @@ def strip_reasoning(text: str) -> str:
 
 
 def _end_of_braces(text: str, at: int) -> int:
-    """Return the position after the brace that closes the brace at `at`. Raises UnusableReplyError if a JSON object
-    begins at `at`, or if no brace closes it. An object inside a broken one could be a quotation.
+    """Return the position after the brace that closes the one at `at`, to skip braces that are no JSON. Raises
+    UnusableReplyError if they look like a broken JSON object, since an inner object could be quoted text.
     """
     depth = 0
     if not _BROKEN.match(text, at):
@@ -136,7 +136,7 @@ def _without(text: str, key: str) -> str:
 
 
 def sentence(value: Any) -> str:
-    """Return a reason as one line of bounded length; empty for anything but text."""
+    """Return a judge's reason as one line of at most 300 characters. If `value` is not text, return an empty line."""
     return (
         re.sub(r"\s+", " ", replace_surrogates(value)).strip()[:_SENTENCE] if isinstance(value, str) else ""
     )

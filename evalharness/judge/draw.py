@@ -34,7 +34,7 @@ def draw(turns: Mapping[str, Iterable[TurnKey]], count: int | None, seed: int) -
 
 @dataclass(frozen=True)
 class DrawnTurn:
-    """A turn and its episode."""
+    """A turn to judge, with its episode."""
 
     episode: Episode
     number: int
@@ -50,7 +50,7 @@ class DrawnTurn:
 
     @property
     def sha256(self) -> str:
-        """Hash of the episode up to the turn."""
+        """Hash of the goal and of all turns up to this one."""
         first, turns = self.since(self.number)
         played = [(turn.thought, turn.action, turn.reply, turn.observation) for turn in turns]
         text = json.dumps([self.episode.goal, first, played])
@@ -71,7 +71,7 @@ class JudgedRun:
     folder: Path
     manifest: Manifest
     turns: Mapping[TurnKey, DrawnTurn]
-    """All turns, by family, task, sample and turn."""
+    """All turns, sorted by family, task, sample and turn number."""
 
     @property
     def digest(self) -> str:

@@ -28,7 +28,7 @@ _NAMES = {
     (2, False): "single-v1-multi-turn",
     (2, True): "single-math-v1-multi-turn",
 }
-"""(turn, with a reference) -> name of the prompt."""
+"""(turn, whether there is a reference answer) -> name of the prompt."""
 _RATING = (re.compile(r"\[\[(\d+(?:\.\d+)?)\]\]"), re.compile(r"\[(\d+(?:\.\d+)?)\]"))
 
 

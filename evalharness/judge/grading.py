@@ -31,7 +31,7 @@ class GradePromptFile(StrictFile):
 @dataclass(frozen=True)
 class Grade:
     rating: float | None
-    """The grade; None if it could not be read. Answers without a grade are counted apart and do not enter the mean."""
+    """The grade; None if it could not be read. Answers without a grade are not part of the mean."""
     note: str
     """The judge's explanation, or the reason why no grade could be read."""
 

@@ -1,5 +1,5 @@
-"""Serve the page of `evalharness judge label` and store each decision. Judges' verdicts on a turn are shown after the
-person's."""
+"""Serve the page of `evalharness judge label` and store each decision. The page shows model judges' verdicts on a turn
+only after the person has labelled it."""
 
 from __future__ import annotations
 

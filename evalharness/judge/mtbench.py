@@ -127,7 +127,7 @@ class Graded(AskingResult):
 
 def run_mtbench(what: Mtbench, *, watch: Watch = nullcontext) -> Graded:
     """Let the model answer every question and the judge grade every answer; stored ones are kept. The model's server is
-    stopped before the judge's is started, so that both fit on one GPU.
+    stopped before the judge's is started, so that one GPU is enough.
 
     Raises UserError for errors that the user can fix. Server failures are recorded, and the result names them.
     """
@@ -255,7 +255,7 @@ async def _grade(
 
 
 def _write(what: Mtbench, store: MtbenchFolder, rows: Sequence[Score]) -> dict[str, Any]:
-    """Rewrite `summary.json`."""
+    """Write `summary.json` from all stored answers and grades."""
     unread = Counter(grade.note for grade in store.grades.values() if grade.rating is None)
     tokens = {
         who: {part: store.tokens[f"{name} {part}_tokens"] for part in ("prompt", "completion")}

@@ -57,5 +57,5 @@ def scores(questions: Sequence[TwoTurnQuestion], grades: Mapping[GradeKey, float
 
 
 def published_scores() -> list[tuple[str, float]]:
-    """Return (method, score) of appendix E."""
+    """Return (method, MT-bench score) of AgentRefine's appendix E."""
     return [(row.names["method"], row.numbers["mt_bench"].value) for row in load_table("mt_bench")]

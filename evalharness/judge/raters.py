@@ -27,7 +27,7 @@ def simulator_of(run: JudgedRun) -> Rater:
     """Judge every turn of the run by the rules in `truth`. Raises UserError for data that no simulator produced."""
     if is_data(run) and not run.manifest.identity.model.get("simulated"):
         raise UserError(
-            f"{run.folder}: no simulator answered these turns (a model did); compare with: {MARKS}"
+            f"{run.folder}: a model wrote these observations, not a simulator; compare with: {MARKS}"
         )
     verdicts: dict[tuple[str, int, int], Verdict] = {}
     episodes = {turn.key[:2]: turn.episode for turn in run.turns.values()}
@@ -110,7 +110,7 @@ _OF_RUN = {SIMULATOR: simulator_of, MARKS: marks_of}
 
 def _of_run(name: str, run: JudgedRun | None) -> Rater:
     if run is None:
-        raise UserError(f"{name}: of which run or data set? name it with --run RUN|DATA")
+        raise UserError(f"{name} needs the run or data set to judge; give it with --run RUN|DATA")
     return _OF_RUN[name](run)
 
 

@@ -87,7 +87,7 @@ def agreement_table(rows: Sequence[Agreement], titles: Mapping[str, str]) -> Ren
 
 
 def mtbench_table(scores: Sequence[Score], summary: Mapping[str, Any]) -> RenderableType:
-    """Show scores of 1 to 10, the published ones below."""
+    """Show the MT-bench scores (1 to 10), and below them the published ones."""
     table = plain_table(words(""), "answers", "score [95% CI]")
     for score in scores:
         cell = f"{_number(score.mean)} {_interval(score.interval)}".rstrip()

@@ -41,7 +41,8 @@ def truth(episode: Episode) -> list[Verdict]:
 
 
 def _undone(episode: Episode, state: list[tuple[str, float]], i: int) -> bool:
-    """Return whether the next valid action led back to the state before turn `i` (from 0)."""
+    """Return whether turn `i` (from 0) led to a state seen before, and the next valid action back to the state before
+    `i`."""
     if state[i + 1] not in state[:i]:
         return False
     following = (j for j in range(i + 1, len(episode.turns)) if episode.turns[j].valid)

@@ -26,7 +26,7 @@ class Verdict:
     note: str = ""
     """The judge's explanation, the person's note, or the reason why no verdict could be read."""
     turn_sha256: str | None = field(default=None, compare=False)
-    """Hash of the judged turn (`DrawnTurn.sha256`); None if the rater's file has none."""
+    """Hash of the judged turn (`DrawnTurn.sha256`); None if the rater's file does not have hashes."""
 
     @property
     def word(self) -> str:
@@ -62,7 +62,7 @@ class Rater:
     families: Mapping[TurnKey, str] = field(default_factory=dict)
     """Environment family of each turn; empty if the rater's file does not have families."""
     run_digest: str | None = None
-    """Hash of the judged run; None if the rater's file has none."""
+    """Hash of the judged run; None if the rater's file does not name a run."""
     draws: tuple[tuple[int | None, int], ...] = ()
     """(number of turns, seed) of each random sample of turns that the rater was asked to judge."""
     missing: int = 0

@@ -96,7 +96,7 @@ def label_paths(paths: Sequence[Path]) -> list[str]:
 
 
 def name_apart(sources: Sequence[Source], paths: Sequence[Path]) -> list[Source]:
-    """Rename the sources so that no two have the same name."""
+    """Name each source after its path, so that no two sources have the same name."""
     return [replace(source, name=label) for source, label in zip(sources, label_paths(paths), strict=True)]
 
 
@@ -149,7 +149,7 @@ def embed(texts: Sequence[str]) -> tuple[Matrix, str]:
     _require_sklearn()
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    # Count every token, single letters too: many thoughts have only two or three words.
+    # Count single letters as tokens, too: many thoughts have only two or three words.
     vectorizer = TfidfVectorizer(
         sublinear_tf=True, ngram_range=(1, 2), token_pattern=r"(?u)\b\w+\b", max_features=50_000
     )
@@ -187,8 +187,8 @@ def _normalize(matrix: Matrix) -> Matrix:
 
 
 def mean_similarity(vectors: Matrix) -> float | None:
-    """Return the mean cosine similarity of two different texts: 1 for equal texts, near 0 for unrelated ones; None for
-    fewer than two texts."""
+    """Return the mean cosine similarity over all pairs of rows: 1 for equal texts, near 0 for unrelated ones. None for
+    fewer than two rows."""
     n = len(vectors)
     if n < 2:
         return None
@@ -197,8 +197,7 @@ def mean_similarity(vectors: Matrix) -> float | None:
 
 
 def project(vectors: Matrix) -> Matrix:
-    """Project different texts to two dimensions with t-SNE; equal vectors give equal points. Raises UserError for
-    fewer than five texts."""
+    """Project the vectors of distinct texts to two dimensions with t-SNE. Raises UserError for fewer than five."""
     _require_sklearn()
     from sklearn.manifold import TSNE
     from threadpoolctl import threadpool_limits

@@ -22,8 +22,8 @@ def shorten(text: str, length: int = 40) -> str:
 
 
 def draw_thoughts(rows: Sequence[Mapping[str, Any]], lines: Sequence[str], embedding: str) -> Figure:
-    """Draw one point for each different thought, larger if it is frequent, with a colour and a marker for each
-    source."""
+    """Draw a point for each distinct thought, larger if the thought is frequent. Each source has a colour and a
+    marker."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 6.4), layout="constrained")

@@ -157,14 +157,14 @@ class Filled:
     """An exhibit filled with the given data."""
 
     tables: tuple[Table, ...]
-    """The exhibit's table first, then the differences between our rows."""
+    """First the exhibit's table, then tables of differences between the user's runs."""
     missing: tuple[str, ...] = ()
-    """Data that would complete the exhibit."""
+    """Texts that name the data that is still missing."""
     figure: Callable[[], Figure] | None = None
-    """Draws the figure; call it within `looks.style()`. None for a table, and if there is nothing to draw."""
+    """Function that draws the figure, to be called within `looks.style()`; None for a table or if there is no data."""
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the flat rows of all tables, each with the columns of all tables."""
+        """Return the rows of all tables as flat dicts with the same keys, for a CSV file."""
         rows = [row for table in self.tables for row in table.flat()]
         keys = dict.fromkeys(key for row in rows for key in row)
         return [{key: row.get(key) for key in keys} for row in rows]
@@ -222,7 +222,7 @@ class Exhibit:
     """Return what is missing if only a part of the data is given."""
 
     def to_json(self, given: Given) -> dict[str, Any]:
-        """Return the exhibit's entry in the list of exhibits."""
+        """Return the exhibit's entry for the list of all exhibits."""
         return {
             "name": self.name,
             "title": self.title,
@@ -233,7 +233,8 @@ class Exhibit:
         }
 
     def fill_marked(self, given: Given) -> Filled:
-        """Fill the exhibit. If it can use none of the given data, add the command that produces usable data."""
+        """Fill the exhibit and mark significant differences. If it cannot use any of the given data, name the command
+        to run."""
         filled = mark_significant(self.fill(given))
         if (given.entries or given.data or given.mtbench) and not self.takes(given):
             filled = replace(filled, missing=(*filled.missing, f"what fills it: {self.command}"))

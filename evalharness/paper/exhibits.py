@@ -35,7 +35,6 @@ _LISTED = (
     *(JUDGE, MTBENCH, hotpotqa_table.EXHIBIT),
 )
 EXHIBITS: Mapping[str, Exhibit] = {exhibit.name: exhibit for exhibit in _LISTED}
-"""Name -> exhibit."""
 
 
 def find_exhibit(text: str) -> Exhibit:

@@ -1,4 +1,4 @@
-"""Tables with success and progress by family: published rows, then ours, with marks, intervals and differences."""
+"""Make tables of success and progress by family: published rows, then the user's runs, with marks and intervals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def legend(table: Sequence[Row]) -> list[str]:
 
 
 def protocol_lines(rows: Sequence[Row]) -> list[str]:
-    """Return a line about the protocol of each row of ours, and of each protocol of other papers."""
+    """Return a line for the protocol of each of the user's runs, and for each protocol of other papers."""
     ours = [f"{row.name}: {'; '.join(row.about)}" for row in rows if row.ours and row.about]
     others = dict.fromkeys("; ".join(row.about) for row in rows if row.source == "other")
     return ours + [f"other papers, not AgentRefine's protocol, in no mean with it: {text}" for text in others]
@@ -82,8 +82,8 @@ def empty_board(benchmark: Benchmark, published: Sequence[PublishedRow]) -> Lead
 def differences(
     runs: Sequence[tuple[str, ScoredRun]], columns: Sequence[Column]
 ) -> tuple[list[Table], list[str]]:
-    """Compare every run with the first comparable run, paired by task. Return the table, and the reasons why some runs
-    are not compared."""
+    """Compare each run with the first of its comparable runs, paired by task. Return a table of differences (a list,
+    empty without one), and the reasons why some runs are not compared."""
     groups, reasons = comparable_groups([run for _, run in runs])
     rows = []
     for group in groups:

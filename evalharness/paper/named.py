@@ -15,7 +15,7 @@ from evalharness.records.store import MANIFEST
 from evalharness.runs.study_file import SELECT, read_study
 
 _TOGETHER = frozenset({"sweep", "bon", "seeds"})
-"""Kinds of studies with several runs of one model. These runs form one entry; in other studies each run is an entry."""
+"""Kinds of studies whose runs are of one model and form one entry. In other studies, each run is an entry."""
 Labelled = tuple[str | None, list[Path]]
 """(label, run folders); if the label is None, the entry is named after its run."""
 

@@ -1,4 +1,4 @@
-"""Compare a run's protocol with that of the paper's rows."""
+"""Compare a run's evaluation protocol (agent, suite, labels, turns) with the protocol of the paper's rows."""
 
 from __future__ import annotations
 

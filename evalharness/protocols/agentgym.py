@@ -30,8 +30,8 @@ class NoCallError(ValueError):
 
 
 def parse_json_call(reply: str, functions: Mapping[str, Any], *, strict: bool) -> tuple[str, str]:
-    """Read a function call in JSON and return (thought, action). Raises NoCallError, if `strict` also for more
-    arguments than the function has."""
+    """Read a function call in JSON and return (thought, action). Raises NoCallError; if `strict`, also for a call with
+    too many arguments."""
     try:
         call = json.loads("{" + reply.split("{", 1)[-1].rsplit("}", 1)[0] + "}", strict=False)
         thought, name, given = call["thought"], call["function_name"].strip(), call["arguments"]
@@ -141,7 +141,7 @@ class AgentGymAgent(Agent):
         chosen = self.options.format
         if chosen != "react" and (texts is None or chosen not in texts):
             raise UserError(
-                f"format {chosen} needs the functions that the original lists for {episode.family}, from a whole "
+                f"format {chosen} needs the functions that AgentGym lists for {episode.family}, from a whole "
                 "checkout: evalharness data protocols import agentgym CHECKOUT"
             )
         if texts is None:

@@ -49,7 +49,7 @@ class TextSource(_Read):
     constant: str | None = None
     """Name of the Python constant that has the text."""
     opening: int | None = None
-    """Index of a message of `conversation_start`, or of an entry of `conversation_start_dict`."""
+    """Index of the message in AgentGym's `conversation_start`, or in entry `entry` of its `conversation_start_dict`."""
     entry: str = "REACT"
     worded_by: str | None = None
     """File that defines `format_function_call_prompt`, if the message calls it with the list of functions."""
@@ -58,7 +58,7 @@ class TextSource(_Read):
     optional: bool = False
     """Whether the import continues without the text if its file is missing."""
     containing: str | None = None
-    """Words that identify a string without a name."""
+    """Words that only the wanted string contains, if it is not assigned to a name."""
     slots: list[str] = []
     """Names of all slots (`{name}`) that the text must contain, to detect a changed text."""
 

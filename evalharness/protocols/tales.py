@@ -47,7 +47,8 @@ class TalesOptions(AgentOptions):
 
 
 class TalesAgent(Agent):
-    """Sends a system message, then a chat of observations and commands. A reply of several lines wastes a step."""
+    """Sends a system message, then a chat of observations and commands. A reply of several lines gives no action but
+    counts as a step."""
 
     name: ClassVar[str] = "tales"
     Options: ClassVar[type[AgentOptions]] = TalesOptions

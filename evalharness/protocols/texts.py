@@ -25,7 +25,8 @@ _LARGEST = 4 << 20
 
 
 def texts_folder(protocol: str) -> Path:
-    """Return the folder of a protocol's texts. Raises UserError for a name, perhaps a stranger's, that is not valid."""
+    """Return the folder of a protocol's texts. Raises UserError for an invalid name, which can come from a stranger's
+    record."""
     if not re.fullmatch(NAME, protocol):
         raise UserError(f"--protocol: {protocol!a} is not a valid name of a protocol")
     return data_folder() / "protocols" / protocol
@@ -62,7 +63,9 @@ def imported_texts(protocol: str, family: str) -> ImportedTexts:
     """Return a family's texts. Raises UserError with the command that imports them."""
     stored = all_imported(protocol)
     if stored is None:
-        raise UserError(f"--protocol {protocol}: its prompt texts are not here; {how_to_import(protocol)}")
+        raise UserError(
+            f"--protocol {protocol}: its prompt texts are not imported; {how_to_import(protocol)}"
+        )
     texts = stored["families"].get(family)
     if texts is None:
         has = ", ".join(sorted(stored["families"]))

@@ -19,7 +19,7 @@ _CHINESE = re.compile("[\u4e00-\u9fff]")
 _THOUGHT = re.compile(r"<think>(.*?)</think>", re.DOTALL)
 _OPEN, _CLOSE = "<action>", "</action>"
 _WITHOUT_TAGS = 30
-"""If a reply has no action tags, its last characters become the action; this is their number."""
+"""Number of characters at the end of a reply that become the action if the reply has no action tags."""
 _RULES = (
     "First think, inside <think> and </think>. Then choose one of the possible actions and write it inside <action> "
     "and </action>."

@@ -1,4 +1,4 @@
-"""Environments for trainers."""
+"""The command `evalharness env serve`: environments for trainers."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ def add_options(parser: CommandParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve environments to a trainer: TRL, verifiers, SkyRL, or any client of OpenEnv. `train` and `validation` come
-    from open suites of different seeds, which are made if they are missing. Evaluation tasks are not served.
-    docs/trainers/index.md
+    """Serve environments to a trainer: TRL, verifiers, SkyRL, or any client of OpenEnv. The splits `train` and
+    `validation` come from generated suites of different seeds, which are made if they are missing. Evaluation tasks are
+    not served. docs/trainers/index.md
     """
     from evalharness.envs import specs
     from evalharness.protocol.drawn import training_name

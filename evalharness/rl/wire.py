@@ -30,7 +30,7 @@ Refuse = Callable[[Exception], "RefusedError | None"]
 
 
 class RefusedError(Exception):
-    """An error for the client: one of OpenEnv's codes, a text, and the HTTP status."""
+    """An error that the client gets: OpenEnv's error code, a text, and the HTTP status."""
 
     def __init__(self, code: str, text: str, status: int) -> None:
         super().__init__(text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}...")

@@ -250,7 +250,7 @@ def test_what_cannot_be_compared_is_said(tmp_path: Path, capsys: pytest.CaptureF
     table = tmp_path / "mine.csv"
     for words, message in (
         (["simulator"], "needs two raters"),
-        (["simulator", "mine.csv"], "name it with --run RUN"),
+        (["simulator", "mine.csv"], "with --run RUN"),
         (["simulator", "simulator"], "the same rater was given twice"),
         (["simulator", str(run), "--run", str(run)], "is no rater"),
         (["simulator", str(table), "--run", str(run)], "is no rater"),

@@ -1,5 +1,5 @@
-"""Compare the first rater with each other rater: accuracy, Cohen's kappa, precision and recall of "wrong", McNemar's
-test. A rater is `simulator`, `marks` (errors that are marked in a data set), a folder RUN/judgements/NAME or
+"""Compare the first rater with each of the other raters: accuracy, Cohen's kappa, precision and recall of "wrong",
+McNemar's test. A rater is `simulator`, `marks` (errors that are marked in a data set), a folder RUN/judgements/NAME or
 RUN/labels/NAME, or a CSV file of labels. docs/judges.md
 """
 
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     for rater in (first, *others):
         if rater.missing:
             note(
-                f"{rater.name} has no verdict on {rater.missing:,} of the turns that were drawn for it "
+                f"{rater.name} has no verdict on {rater.missing:,} of the turns that were sampled for it "
                 "(judging was stopped early); run the command of this rater again to add them"
             )
     rows = []

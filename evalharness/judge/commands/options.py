@@ -1,4 +1,4 @@
-"""Options of `judge` and `judge mtbench` for asking a judge."""
+"""Options of `judge` and `judge mtbench` for requests to the judge."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from evalharness.cli.parser import argument
 
 
 def add_how(parser: argparse.ArgumentParser, *, max_tokens: int) -> None:
-    """Add the options for asking a judge."""
     from evalharness.cli.options import SERVING, add_fields
 
     how = parser.add_argument_group("how to do it")

@@ -13,7 +13,7 @@ ACTIONS = {
     "lookup": "lookup[{keyword}]",
     "finish": "finish[{answer}]",
 }
-"""Action name -> canonical template, in the order in which a prompt should list them."""
+"""Action name -> template of the action, in the order in which the prompt lists the actions."""
 
 LISTING = "Invalid action: you can say "
 """Beginning of the observation after an invalid action. The action templates follow."""
@@ -35,7 +35,7 @@ def parse(action: str) -> tuple[str, str] | None:
 
 
 class Reader:
-    """The state of reading in one episode: the open page, and the position of the lookup in it."""
+    """What the agent has open in one episode: a page, and the position of the last lookup in the page."""
 
     def __init__(self, store: Pages) -> None:
         self.store = store
@@ -73,6 +73,7 @@ class Reader:
 
 
 def place(action: str, observation: str) -> str | None:
-    """Return the page that is open after a valid action (in lower case), for the measures of exploration."""
+    """Return the title, in lower case, of the page that is open after a valid action. Measures of exploration use
+    it."""
     what, entity = parse(action) or ("", "")
     return entity if what == "search" and not observation.startswith("Could not find ") else None

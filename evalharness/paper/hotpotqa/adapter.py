@@ -1,4 +1,4 @@
-"""HotpotQA as a text world: a question, pages to search, an answer."""
+"""HotpotQA as a text environment: the agent gets a question, searches pages, and gives an answer."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class HotpotQAEnv(TextEnv):
         return self.playing(self._task).goal
 
     def valid_actions(self) -> list[str]:
-        """Return the actions that the texts in sight suggest, because any text can be searched: searches and answers
-        with names of the question and the last observation, and lookups of the question's words."""
+        """Return plausible actions only, because any text can be searched: searches for, and answers with, the names in
+        the question and the last observation; and lookups of the question's words."""
         question, seen = self.playing(self._task).goal, self._observation
         names = _names(question) + ([] if seen in (START, INVALID, NO_MORE) else _names(seen))
         names = list(dict.fromkeys(names))[:_MOST_CHOICES]

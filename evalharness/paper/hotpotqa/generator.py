@@ -23,7 +23,7 @@ HARD_TURNS = 5
 
 @lru_cache(maxsize=4)
 def make_suite_questions(suite_seed: int) -> list[Question]:
-    """Return the questions in the order of the tasks. Suites of other seeds have no question of suite seed 0."""
+    """Return the questions in the order of the tasks. Questions of suite seed 0 are excluded from all other seeds."""
     asked = set[str]()
     if suite_seed != FROZEN_SEED:
         asked = {question.text for question in make_suite_questions(FROZEN_SEED)}
@@ -62,12 +62,12 @@ def find_plan(task: Task) -> list[str]:
 
 
 def list_subgoals(supporting: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the subgoals of a question."""
+    """Return the subgoals of a question: to open each supporting page."""
     return tuple(f"open the page {title}" for title in supporting)
 
 
 def open_task_store(task: Task) -> PageStore:
-    """Return the page store of an open task; make it first if necessary."""
+    """Return the page store of a generated task. If it does not exist, make it."""
     seed, wanted = task.payload.get("world"), task.payload.get("pages_sha256")
     if not isinstance(seed, int) or not isinstance(wanted, str):
         raise InvalidTaskError(f"{task.id} is not a HotpotQA task: its payload needs a world and its hash")
@@ -89,7 +89,7 @@ def open_task_store(task: Task) -> PageStore:
 
 
 def file_name(sha256: str) -> str:
-    """Return a file name for the hash in a task, which may have hexadecimal digits only."""
+    """Check a hash from a task, and return it as a file name: it may have hexadecimal digits only."""
     name = "".join(c for c in sha256 if c in "0123456789abcdef")
     if len(name) != 64 or name != sha256:
         raise InvalidTaskError("the hash of a page store has 64 hexadecimal digits")

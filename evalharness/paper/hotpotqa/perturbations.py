@@ -1,4 +1,4 @@
-"""Perturbations of HotpotQA's action words."""
+"""Perturbations of HotpotQA: other words for its three actions."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def exact_match(answer: str, gold: str) -> bool:
 
 
 def f1(answer: str, gold: str) -> float:
-    """Return the harmonic mean of precision and recall over the words of the normal forms, 0..1."""
+    """Return F1 over the words of both texts after `normal`, 0..1."""
     given, expected = normal(answer), normal(gold)
     if given != expected and (given in _CLOSED or expected in _CLOSED):
         return 0.0

@@ -120,7 +120,7 @@ class StoreWriter:
         metadata."""
         connection = self._connection
         connection.commit()
-        for table in ("terms", "titles"):  # left by a killed process
+        for table in ("terms", "titles"):  # left from a call that was killed
             connection.execute(f"DROP TABLE IF EXISTS {table}")
         connection.executescript("DROP INDEX IF EXISTS pages_by_key; DROP INDEX IF EXISTS redirects_by_key;")
         stage("indexing titles", 0, None)

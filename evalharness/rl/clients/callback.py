@@ -36,7 +36,7 @@ class EvaluateCheckpoints(TrainerCallback):  # type: ignore[misc, unused-ignore]
         self._again = False
 
     def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        """Start the next process if the last one has ended."""
+        """Start the evaluation again if a checkpoint was saved while it ran and it has ended."""
         if self._again and self._has_ended(args):
             self._start(args)
 
@@ -68,7 +68,7 @@ class EvaluateCheckpoints(TrainerCallback):  # type: ignore[misc, unused-ignore]
                     words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.env
                 )
         except OSError as error:
-            _LOG.warning("evalharness: no checkpoint is played: %s", error)
+            _LOG.warning("evalharness: cannot start the evaluation of checkpoints: %s", error)
 
     def _has_ended(self, args: Any) -> bool:
         """Return whether no evaluation is running. If the process has just ended with an error, log a warning."""
@@ -80,5 +80,7 @@ class EvaluateCheckpoints(TrainerCallback):  # type: ignore[misc, unused-ignore]
         self._process = None
         if status:
             log = Path(args.output_dir) / LOG
-            _LOG.warning("evalharness: playing checkpoints ended with status %d: %s", status, log)
+            _LOG.warning(
+                "evalharness: the evaluation of checkpoints failed with exit status %d; see %s", status, log
+            )
         return True

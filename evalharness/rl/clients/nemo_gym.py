@@ -1,4 +1,4 @@
-"""NeMo Gym: the environments as a resources server for its `gymnasium_agent`."""
+"""Use the environments in NeMo Gym, as a resources server for its `gymnasium_agent`."""
 
 from __future__ import annotations
 

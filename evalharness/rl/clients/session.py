@@ -209,7 +209,7 @@ def _loop(process: int) -> asyncio.AbstractEventLoop:
 
 
 def all_results(answers: Sequence[StepResult | SessionError]) -> list[StepResult]:
-    """Return the results of `reset_many` or `step_many`; raise the SessionError of the first failed episode."""
+    """Return the results of `reset_many` or `step_many`. If an episode failed, raise its SessionError."""
     results = []
     for answer in answers:
         if isinstance(answer, SessionError):
@@ -241,7 +241,7 @@ def _split_message(
     sizes = [len(_encode(entry).encode()) for entry in entries]
     if sum(sizes) <= _MOST_BYTES or (
         kind == "reset_many" and places is None
-    ):  # a group begins in one message
+    ):  # a new group must begin in one message
         yield {"type": kind, "data": {what: [*entries], "places": None if places is None else [*places]}}
         return
     named, parts, size = range(len(entries)) if places is None else places, [list[int]()], 0

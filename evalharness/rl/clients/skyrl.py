@@ -1,4 +1,4 @@
-"""SkyRL: the environments as a `BaseTextEnv`."""
+"""Use the environments in SkyRL, as a `BaseTextEnv`."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ class _Message(BaseModel):
 
 
 class Usage(_Message):
-    """What the agent reports to have used since its last action. The harness cannot check it."""
+    """Tokens and cost that the agent reports since its last action. The harness cannot check them."""
 
     model: str | None = Field(default=None, max_length=200)
     prompt_tokens: int | None = Field(default=None, ge=0, le=2**40)
@@ -43,7 +43,7 @@ class Observation(_Message):
     )
     turns_left: int = Field(ge=0)
     valid_actions: list[str] | None = Field(
-        default=None, description="Only in a run with --agent-option valid_actions=true"
+        default=None, description="The valid actions; only with --agent-option valid_actions=true"
     )
 
 

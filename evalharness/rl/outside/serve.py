@@ -33,7 +33,7 @@ FILE = "handouts.jsonl"
 
 class HandOuts:
     def __init__(self, folder: Path) -> None:
-        """Read the file of `folder`. Raises UserError if it is damaged."""
+        """Read `handouts.jsonl` in `folder`. Raises UserError if the file is damaged."""
         self._file = LineFile(folder / FILE)
         self._file.drop_torn_line()
         self._counts = Counter(read_lines(folder / FILE, "the episode counts as not given out", _key))
@@ -69,9 +69,9 @@ class OutsidePolicy:
     program: Program
     """Hashes of the program's files when the run started."""
     wait_s: float
-    """Seconds that a process has to ask for its episode."""
+    """Time limit in seconds from the start of a process to its request for the episode."""
     turn_s: float
-    """Seconds that an agent has for a turn."""
+    """Time limit in seconds for each action."""
     broken: str | None = None
     """Error message if no agent process could play; the run stops then."""
     _ending: set[asyncio.Task[None]] = field(default_factory=set)

@@ -2,7 +2,7 @@
 
 If the process leaves after it has got the episode, is too slow, or sends too many requests, the episode counts: an
 agent must not get a second try by leaving. If the harness fails, or the process never asks for the episode, the episode
-is void and is played again.
+is void: it does not count and is played again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Key = tuple[str, int]
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a reset or an action."""
+    """The answer to the process's `/reset` or `/step`."""
 
     observation: Observation
     done: bool = False
@@ -101,7 +101,7 @@ class Session:
             raise self._refusal()
 
     def claim(self) -> Answer:
-        """Give the episode to the process, once. Raises RefusedError."""
+        """Return the first observation to the process. Raises RefusedError if it was returned before."""
         if self.over:
             raise RefusedError("RUN_OVER", "this process plays one episode, and that is over", 410)
         if self.claimed.is_set():
@@ -111,7 +111,7 @@ class Session:
         return Answer(self.opening)
 
     async def act(self, action: Action) -> Answer:
-        """Give the action to the loop, and return the answer. Raises RefusedError."""
+        """Pass the process's action to the loop, and return the observation. Raises RefusedError."""
         if not self.claimed.is_set():
             raise RefusedError("SESSION_ERROR", "no episode has begun: reset first", 409)
         if self.over or self.stopped is not None:
@@ -173,7 +173,7 @@ class Sessions:
 
 
 class NeverAskedError(InfrastructureError):
-    """The process of an episode did not ask for it."""
+    """The process that was started for an episode never requested the episode."""
 
 
 def _add_usage(used: Usage, more: Usage | None) -> Usage:

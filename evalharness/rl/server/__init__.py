@@ -1,1 +1,1 @@
-"""The environments for other people's trainers: an OpenEnv server over our workers."""
+"""Serve the environments to trainers with the protocol of OpenEnv."""

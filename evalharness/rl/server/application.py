@@ -1,4 +1,4 @@
-"""The server's HTTP and WebSocket interface: OpenEnv's paths, and protection against strangers and floods."""
+"""The server's HTTP and WebSocket interface: OpenEnv's URL paths, and limits on access and number of clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limit the number of clients that are connected at the same time."""
+"""Limit the number of sessions (episodes at the same time) of all clients."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Group:
         return [session.state() for session in self._sessions]
 
     async def close(self) -> None:
-        """Give back all simulators and the group's extra sessions at the gate."""
+        """Return all simulators to their pools, and the group's sessions to the gate."""
         await self._keep(0)
 
     async def _resize(self, count: int) -> None:

@@ -35,7 +35,9 @@ class TextAction(_StrictMessage):
         default="stop", description="`length`: the token limit cut the reply off"
     )
     stopped_by: str | None = Field(
-        default=None, max_length=100, description="The stop sequence that ended the reply, which is not in it"
+        default=None,
+        max_length=100,
+        description="The stop sequence that ended the reply; `text` does not contain it",
     )
     metadata: Metadata
 
@@ -51,7 +53,7 @@ class TextObservation(_StrictMessage):
         default=None, description="The last reply as an evaluation keeps it in the conversation"
     )
     admissible: list[str] | None = Field(
-        default=None, description="Only in a bare episode: the valid actions; empty at its end"
+        default=None, description="The valid actions, only with the option `bare`; empty at the end"
     )
     done: bool = False
     reward: float | None = None
@@ -73,7 +75,7 @@ class EpisodeState(_StrictMessage):
     success: bool = False
     solved: bool = Field(default=False, description="Whether the simulator reports the goal as reached")
     progress: float = Field(default=0.0, description="Progress rate, 0..1")
-    progress_gain: float = Field(default=0.0, description="Progress since the reset")
+    progress_gain: float = Field(default=0.0, description="Increase of the progress rate since the reset")
     valid_actions: int = Field(default=0, description="Number of turns so far with a valid action")
     format_errors: dict[str, int] = Field(default_factory=dict, description="Kind -> turns")
     max_turns: int = 0

@@ -21,7 +21,8 @@ class BusyError(Exception):
 
 
 class Pools:
-    """The pools of all families. A session holds an environment from its reset to the episode's end."""
+    """A pool of environments for each family. A session holds an environment from the reset to the end of the
+    episode."""
 
     def __init__(self, specs: Iterable[EnvSpec], sessions: int, data: Path | None) -> None:
         cores = usable_cores()

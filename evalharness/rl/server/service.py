@@ -90,7 +90,7 @@ class ClientSession:
         served = self._choose_task(asked)
         if asked.bare and self.service.rules.specs[served.task.family].suites.own_words is None:
             raise UnknownTaskError(
-                f"{served.task.name}: its engine has no words of its own, which a bare episode needs"
+                f"{served.task.name}: its simulator has no original wording, which the option `bare` needs"
             )
         await self.close()
         reward, name = asked.reward or self.service.reward, asked.episode_id or uuid.uuid4().hex
@@ -129,7 +129,7 @@ class ClientSession:
             except WorkerError:
                 answer = await self._retry(episode)
         except Exception:
-            # A simulator failure gives no score: the episode is void.
+            # Both simulators failed: drop the episode, which gets no score.
             failed, self.episode = self.episode, None
             if failed is not None:
                 await failed.close()

@@ -61,7 +61,7 @@ class RunningServer:
 
 
 def select_families(specs: Mapping[str, EnvSpec], name: str, suite: Suite) -> list[EnvSpec]:
-    """Return the families that `name` or `all` means. Raises UserError."""
+    """Return the family called `name`, or all families for `all`. Raises UserError for an unknown name."""
     known = {family: spec for family, spec in specs.items() if spec.suites.expected.get("open")}
     if name == "all":
         return [known[family] for family in families_of_all(known, suite)]

@@ -14,8 +14,8 @@ from evalharness.rl.server.gate import Gate
 from evalharness.rl.wire import MOST_BYTES, Refuse, RefusedError, to_refusal
 
 PING_S = 600.0
-"""Seconds between pings. A client that does not answer within half of this time counts as lost. A client that is busy
-with a training step answers late."""
+"""Seconds between pings. A client that does not answer within half of this time counts as lost. This is long enough for
+a client that is busy with a training step."""
 _OVER = (WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR)
 Answer = Callable[[str], Awaitable[dict[str, Any] | None]]
 """The response to one message; None if the client closes its session."""

@@ -67,7 +67,7 @@ class TaskTable:
         return tasks[index]
 
     def find_task(self, split: str, task_id: str) -> ServedTask:
-        """Return the task by its name, or by its id if only one suite of the split has such a task."""
+        """Return the task by its name, which includes the suite seed, or by its id if the id is unique in the split."""
         tasks = self.split(split)
         matches = [served for served in tasks if served.task.name == task_id]
         matches = matches or [served for served in tasks if served.task.id == task_id]

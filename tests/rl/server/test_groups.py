@@ -165,7 +165,7 @@ async def test_a_family_without_words_of_its_engine_has_no_bare_episode(
     talk = await connect(client, server.url)
     answers = await talk.many("reset_many", episodes=[{"index": 1, "bare": True}, {"index": 1}])
     assert answers[0]["error"]["code"] == "VALIDATION_ERROR"
-    assert "words" in answers[0]["error"]["message"]
+    assert "`bare`" in answers[0]["error"]["message"]
     assert answers[1]["observation"]["admissible"] is None
     await talk.socket.close()
 

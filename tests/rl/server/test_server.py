@@ -379,4 +379,4 @@ def test_tasks_of_evaluations_are_served_with_a_warning(tmp_path: Path) -> None:
     with serving(environment, *COMPASS):
         log = notes(environment).read_text()
     assert "WARNING: suite seed 0" in log
-    assert "evaluated" in log
+    assert "evaluation_tasks" in log
