@@ -12,10 +12,10 @@ PART = "\u2020"
 ESTIMATE = "\u2248"
 MARKS = {
     "*": "* the method's training data was sampled from this family",
-    OWN_LABELS: f"{OWN_LABELS} our labels or changed tasks: not on the published scale (nor is held-out)",
-    PART: f"{PART} of a part of the family only",
+    OWN_LABELS: f"{OWN_LABELS} our subgoal labels or changed tasks: this and the held-out score are not comparable",
+    PART: f"{PART} only a part of the family was played",
     ESTIMATE: f"{ESTIMATE} estimated from the tasks of --subset",
-    DIFFERS: f"{DIFFERS} not by the protocol of the published rows; see the row's line below",
+    DIFFERS: f"{DIFFERS} other protocol than the published rows; see the row's note below",
 }
 """Symbol that marks a number -> text that explains the symbol below the table."""
 

@@ -203,9 +203,9 @@ def _notes(run: ScoredRun, withheld: str | None, held_in: Sequence[str]) -> list
     for family, draw in sorted(run.manifest.draw.items()):
         notes.append(f"{titles.get(family, family)}: {draw.tasks} tasks drawn with seed {draw.seed}")
     if missing := run.incomplete:
-        notes.append(f"not the whole family: {missing}")
+        notes.append(f"incomplete: {missing}")
     if held_in:
-        notes.append(f"held-in as declared: {', '.join(titles.get(f, f) for f in held_in)}")
+        notes.append(f"trained on (as declared by --held-in): {', '.join(titles.get(f, f) for f in held_in)}")
     if withheld and run.manifest.held_out:
         notes.append(f"held-out score withheld: {withheld}")
     if run.perturbation:

@@ -28,15 +28,15 @@ STATED_MARK = "\u00a7"
 DERIVED_MARK = "~"
 _PART_NOTE = f"{MARKS[PART]}; sorted below the rows of complete families"
 _DEVIATES_NOTE = (
-    f"{DIFFERS} not by the protocol of the other rows: prompts, token limits or sampling as named below"
+    f"{DIFFERS} other protocol than the other rows: its note below names prompts, token limits or sampling"
 )
 _VERIFIED_NOTE = (
     "verified: every action was replayed here, and the numbers follow from the actions; not verified: "
     "not replayed here"
 )
 _STATED_NOTE = (
-    f"{STATED_MARK} only stated, no replay shows it: {', '.join(STATED)}; no {DIFFERS}: default settings, "
-    "self-reported"
+    f"{STATED_MARK} stated by the run, a replay cannot check it: {', '.join(STATED)}; without {DIFFERS}, the "
+    "run states default settings"
 )
 _DERIVED_NOTE = f"{DERIVED_MARK} derived from the printed rates and the number of tasks, not from episodes"
 
@@ -138,9 +138,7 @@ def print_leaderboard(console: Console, board: Leaderboard, *, verbose: bool = F
         print_table(console, _whole(board) if verbose else _brief(board), explain=False, gap=verbose)
     notes = footnotes(board, derived=False)
     if {standing.ours for standing in board.standings} == {True, False}:
-        notes.insert(
-            0, f"{OURS} a run of ours" + ("" if verbose else "; intervals and all measures: --verbose")
-        )
+        notes.insert(0, f"{OURS} an own run" + ("" if verbose else "; intervals and all measures: --verbose"))
     for note in notes:
         remark(console, note)
 

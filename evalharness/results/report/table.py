@@ -67,7 +67,7 @@ def notes(summary: Summary, titles: Mapping[str, str]) -> list[str]:
         )
     if check := summary.repeat_check:
         lines.append(
-            f"asked again at the end, one at a time: {check.asked} greedy replies, of which {check.differed} differed"
+            f"{check.asked} greedy replies were requested again at the end, one at a time; {check.differed} differed"
         )
     if summary.tells_stop is False:
         lines.append("invented observations not counted: the server sends no stop_reason")
@@ -116,7 +116,7 @@ def _outside_lines(summary: Summary) -> list[str]:
     lines = [f"reported by the agent, not measured: {', '.join(facts)}"] if facts else []
     if agent.stopped:
         ways = ", ".join(f"{way.replace('_', ' ')} {count}" for way, count in agent.stopped.items())
-        lines.append(f"episodes ended by the agent (they count): {ways}")
+        lines.append(f"episodes that the agent ended (scores include these): {ways}")
     if summary.agent_always_exits:
         lines.append(
             f"the agent's process ended in every episode; {summary.run}/agent.log has what it printed"
@@ -271,7 +271,7 @@ def performance_lines(performance: Performance | None) -> list[str]:
             f"server: {server.running_mean:.0f} running, {server.waiting_mean:.0f} waiting on average · "
             f"{server.prompt_tokens_per_s:,.0f} prompt + {server.generation_tokens_per_s:,.0f} new tokens/s"
             + (f" · prefix cache {hits:.0%}" if hits is not None else "")
-            + (f" (own turns alone: {expected:.0%})" if hits is not None and expected is not None else "")
+            + (f" (expected: {expected:.0%})" if hits is not None and expected is not None else "")
             + f" · KV cache up to {server.kv_cache_usage_peak:.0%}"
         )
     lines += [
