@@ -101,7 +101,7 @@ def _damage(archive: Path) -> Iterator[None]:
         if error.errno is not None:
             raise
         raise _damage_error(archive, error) from error  # bz2 raises OSError for a damaged file
-    except (NotImplementedError, RuntimeError) as error:  # unknown compression, encryption
+    except (NotImplementedError, RuntimeError) as error:  # zipfile cannot decompress or decrypt a member
         raise UserError(f"{archive} cannot be read ({error}); unpack it and import the folder") from error
 
 
