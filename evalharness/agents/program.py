@@ -61,7 +61,7 @@ class Program:
         roots = [
             path if path.is_dir() else path.parent,
             *([package.parent] if package else []),
-            *_own_paths(),
+            *_find_import_folders(),
         ]
         while todo:
             module = todo.pop()
@@ -149,7 +149,7 @@ def _files_in(folder: Path) -> Iterator[Path]:
             raise OSError(f"{folder} has more than {MOST_FILES} files")
 
 
-def _own_paths() -> list[Path]:
+def _find_import_folders() -> list[Path]:
     """Return the folders from which Python imports, except the standard library and installed packages."""
     installed = {"site-packages", "dist-packages"}
     standard = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}

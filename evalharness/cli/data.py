@@ -263,7 +263,7 @@ def _report(
         counts = [f"{check.tasks or 0}/{check.expected_tasks}", f"{check.files}/{check.expected_files}"]
         counts += [str(imported[name])] if imported is not None else []
         state = Text(check.state, style=STYLES[check.state])
-        table.add_row(Text(name), state, *map(Text, counts), Text(_note(check)))
+        table.add_row(Text(name), state, *map(Text, counts), Text(_describe_problems(check)))
     console.print(table)
     lines = [f"data folder: {display(str(data_folder(args)))}"]
     if incomplete := [name for name, check in checks.items() if check.missing]:
@@ -282,13 +282,13 @@ def _report(
         )
 
 
-def _note(check: FamilyCheck) -> str:
-    notes = [f"changed: {_some(check.changed)}"] if check.changed else []
-    notes += [f"missing: {_some(check.missing)}"] if check.missing and check.state != "absent" else []
-    notes += [f"no hash known for: {_some(check.unverified)}"] if check.unverified else []
+def _describe_problems(check: FamilyCheck) -> str:
+    notes = [f"changed: {_abbreviate(check.changed)}"] if check.changed else []
+    notes += [f"missing: {_abbreviate(check.missing)}"] if check.missing and check.state != "absent" else []
+    notes += [f"no hash known for: {_abbreviate(check.unverified)}"] if check.unverified else []
     return "; ".join(notes)
 
 
-def _some(names: tuple[str, ...]) -> str:
+def _abbreviate(names: tuple[str, ...]) -> str:
     first = ", ".join(names[:3])
     return f"{first} and {len(names) - 3} more" if len(names) > 3 else first

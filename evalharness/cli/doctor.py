@@ -71,7 +71,9 @@ def _findings(findings: Sequence[Finding]) -> Table:
     table.add_column(overflow="fold")
     for finding in findings:
         table.add_row(
-            Text(finding.state, style=STYLES[finding.state]), Text(finding.name), Text(_plain(finding.detail))
+            Text(finding.state, style=STYLES[finding.state]),
+            Text(finding.name),
+            Text(_remove_control_characters(finding.detail)),
         )
     return table
 
@@ -94,7 +96,9 @@ def _families(probes: Sequence[FamilyProbe]) -> Iterator[RenderableType]:
         table.add_row(probe.family, ", ".join(playing) or "-", Text(", ".join(others) or "-", style=style))
         for suite in probe.suites:
             if suite.problem:
-                why.setdefault(_plain(suite.problem), []).append(f"{probe.family} {suite.suite}")
+                why.setdefault(_remove_control_characters(suite.problem), []).append(
+                    f"{probe.family} {suite.suite}"
+                )
     yield table
     for problem, where in why.items():
         yield Padding(Text(f"{', '.join(where)}: {problem}", style="yellow"), (0, 0, 0, 2))
@@ -124,6 +128,6 @@ def _summary(findings: Sequence[Finding], probes: Sequence[FamilyProbe], ok: boo
         yield Text(f"cannot be played: {', '.join(broken) or 'no family is installed'}", style="red")
 
 
-def _plain(text: str) -> str:
+def _remove_control_characters(text: str) -> str:
     """Return one line without control characters, since details quote other programs' output."""
     return "".join(character if character.isprintable() else " " for character in text)[:300]

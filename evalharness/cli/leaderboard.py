@@ -135,7 +135,7 @@ def _make_board(args: argparse.Namespace) -> Leaderboard:
         benchmark,
         published=not args.no_published,
         sort=args.sort,
-        held_in=_held_in(args.held_in, args.runs, [run.folder for run in runs]),
+        held_in=_read_held_in(args.held_in, args.runs, [run.folder for run in runs]),
         verification=dict.fromkeys((run.folder for run in runs), "verified") if args.verify else {},
         notes=left_out,
     )
@@ -152,7 +152,9 @@ def _require_verified(args: argparse.Namespace, name: Path, folder: Path) -> Non
         )
 
 
-def _held_in(declared: Sequence[str], places: Sequence[Path], runs: Sequence[Path]) -> dict[Path, list[str]]:
+def _read_held_in(
+    declared: Sequence[str], places: Sequence[Path], runs: Sequence[Path]
+) -> dict[Path, list[str]]:
     """Map each run to its families of `--held-in`. Raises UserError if a `--held-in` option matches no run."""
     families: dict[Path, list[str]] = {run: [] for run in runs}
     for text in declared:

@@ -125,7 +125,7 @@ def config_of(args: argparse.Namespace, *, usual: Mapping[str, Any] | None = Non
     if "suite" not in {*in_file, *protocol} and not args.suite:
         flags["suite"] = chosen_suite(args, data_folder(args))
     config = make_config(flags | own, args.config)
-    for line in config.find_doubts():
+    for line in config.find_probable_mistakes():
         note(line)
     try:
         return replace(config, policy=add_served_name(config.policy))
@@ -170,7 +170,7 @@ def _header_option(name: str) -> str:
     return "header" if name == "model" else f"{name}_header"
 
 
-def add_fields(group: argparse._ActionsContainer, names: Iterable[str], **defaults: Any) -> None:
+def add_options_of_run(group: argparse._ActionsContainer, names: Iterable[str], **defaults: Any) -> None:
     """Add some options of `run` to another command; `defaults` are that command's defaults, for the help."""
     for name in names:
         add_option(group, name, OPTIONS[name], default=defaults.get(name))

@@ -71,7 +71,7 @@ def write_json(target: str | None, value: Any) -> None:
 
 
 def require_writable(option: str, target: str | None) -> None:
-    """Raise UserError if `write_text` could not write to `target`; called before hours of work. Leaves no file."""
+    """Raise UserError if `write_text` cannot write `target`, so that no hours of work are lost. Leave no new file."""
     if target in (None, "-"):
         return
     path = Path(str(target))

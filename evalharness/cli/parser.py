@@ -55,7 +55,7 @@ _TYPES: Mapping[str, Callable[[str], Any]] = {
     "PORT": _port,
     **dict.fromkeys(("DIR", "FILE", "FILE.jsonl", "DIR|FILE", "FOLDER", "RUN", "RUN|DATA", "SOURCE"), Path),
 }
-"""Metavar -> type of the value; all others are texts."""
+"""Metavar -> function that parses the value. The value of any other metavar is a text."""
 
 
 def argument(parser: argparse._ActionsContainer, usage: str, help: str, **more: Any) -> None:

@@ -35,7 +35,7 @@ def add_options(parser: CommandParser) -> None:
 
     add_run_options(parser)
     add_dry_run_option(parser)
-    take_several(run_options(parser)["seed"])
+    accept_seed_list(run_options(parser)["seed"])
     parser.set_short_help(_USUAL, _EXAMPLES)
 
 
@@ -98,7 +98,7 @@ def _print_outcome(args: argparse.Namespace, outcome: RunOutcome) -> None:
 KIND = "seeds"
 
 
-def take_several(seed: argparse.Action) -> None:
+def accept_seed_list(seed: argparse.Action) -> None:
     """Let `--seed` accept a single number or a list of seeds; a list is not parsed here."""
     seed.type = lambda text: whole_number(text) if text.lstrip("-").isdecimal() else text
     seed.metavar = "N|LIST"

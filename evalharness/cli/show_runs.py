@@ -18,7 +18,7 @@ def list_runs(args: argparse.Namespace, folders: Sequence[Path]) -> int:
 
     for folder in folders:
         if not folder.is_dir():
-            raise UserError(f"{folder} is {'a file' if folder.exists() else 'not there'}; name a folder")
+            raise UserError(f"{folder} is {'a file' if folder.exists() else 'missing'}; name a folder")
     folders = folders or [RESULTS]
     entries = newest_first([entry for folder in folders if folder.is_dir() for entry in list_folder(folder)])
     write_json(args.json, {"schema": 1, "runs": [entry.to_json() for entry in entries]})

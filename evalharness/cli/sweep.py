@@ -85,7 +85,7 @@ def _run_perturbations(args: argparse.Namespace) -> int:
     from evalharness.runs.study import study_folder
     from evalharness.runs.study_results import load_played_runs, sweep_result
 
-    runs = _columns(args)
+    runs = _make_columns(args)
     plain = runs[UNPERTURBED]
     folder = study_folder(plain, f"sweep-{_family(args)}")
     out = results_console(args)
@@ -110,7 +110,7 @@ def _family(args: argparse.Namespace) -> str:
     return str(families.pop())
 
 
-def _columns(args: argparse.Namespace) -> Runs:
+def _make_columns(args: argparse.Namespace) -> Runs:
     """Map "unperturbed" and each perturbation to its run. Raises UserError for an unknown family or perturbation."""
     from evalharness.cli.options import config_of
     from evalharness.envs import specs as installed_specs
@@ -139,18 +139,18 @@ EXAMPLE = "agent=react,act,window+history=4"
 def run_agents(args: argparse.Namespace) -> int:
     from evalharness.runs.study import study_folder
 
-    runs = _agent_columns(args)
+    runs = _make_agent_columns(args)
     return run_study(KIND, study_folder(next(iter(runs.values())), KIND), runs, args, print_incomplete=True)
 
 
-def _agent_columns(args: argparse.Namespace) -> Runs:
+def _make_agent_columns(args: argparse.Namespace) -> Runs:
     """Map folder names to runs. Raises UserError if `--over` is not a list of agents or protocols."""
     from evalharness.cli.options import config_of
 
     key, equals, values = args.over.partition("=")
     names = list(dict.fromkeys(filter(None, (part.strip() for part in values.split(",")))))
     if key.strip() == "protocol" and equals and len(names) > 1:
-        return _protocols(args, names)
+        return _make_protocol_columns(args, names)
     if key.strip() != "agent" or not equals or len(names) < 2:
         raise UserError(
             f"--over {args.over}: give two agents or more: --over {EXAMPLE}; or two protocols: --over protocol=A,B"
@@ -160,12 +160,14 @@ def _agent_columns(args: argparse.Namespace) -> Runs:
         raise UserError(
             f"--over and {given} exclude each other; write an agent's options after its name: {EXAMPLE}"
         )
-    _refuse_elsewhere(args, "agent", "agent_option")
+    _refuse_in_file(args, "agent", "agent_option")
     config = config_of(args, perturb=None)
-    return _by_folder(args, {name: replace(config, agent=_agent(config.agent, name)) for name in names})
+    return _use_folder_names(
+        args, {name: replace(config, agent=_parse_agent(config.agent, name)) for name in names}
+    )
 
 
-def _refuse_elsewhere(args: argparse.Namespace, *options: str) -> None:
+def _refuse_in_file(args: argparse.Namespace, *options: str) -> None:
     """Raise UserError if the configuration file sets an option that `--over` would replace."""
     from evalharness.config import options_in
 
@@ -175,7 +177,7 @@ def _refuse_elsewhere(args: argparse.Namespace, *options: str) -> None:
         raise UserError(f"--over {args.over} and {conflicts[0]} exclude each other")
 
 
-def _by_folder(args: argparse.Namespace, runs: Runs) -> Runs:
+def _use_folder_names(args: argparse.Namespace, runs: Runs) -> Runs:
     """Replace each name in `runs` by a folder name. Raises UserError if two runs would share a folder."""
     by_folder = {re.sub(r"[^\w.+=-]+", "-", name): run for name, run in runs.items()}
     if len(by_folder) < len(runs):
@@ -183,7 +185,7 @@ def _by_folder(args: argparse.Namespace, runs: Runs) -> Runs:
     return by_folder
 
 
-def _protocols(args: argparse.Namespace, names: list[str]) -> Runs:
+def _make_protocol_columns(args: argparse.Namespace, names: list[str]) -> Runs:
     """Map folder names to the protocols' runs. Raises UserError if tasks or turns differ: such runs cannot be
     paired."""
     from evalharness.cli.options import config_of
@@ -192,7 +194,7 @@ def _protocols(args: argparse.Namespace, names: list[str]) -> Runs:
     if args.protocol or args.perturb:
         given = "--perturb" if args.perturb else "--protocol"
         raise UserError(f"--over {args.over} and {given} exclude each other")
-    _refuse_elsewhere(args, "protocol")
+    _refuse_in_file(args, "protocol")
     runs = {}
     for name in names:
         words = bool(args.own_words) and load_protocol(name).texts is not None
@@ -205,10 +207,10 @@ def _protocols(args: argparse.Namespace, names: list[str]) -> Runs:
             raise UserError(
                 f"--over {args.over}: {flag} differs ({given[:200]}); give {flag}, so that runs can be paired"
             )
-    return _by_folder(args, runs)
+    return _use_folder_names(args, runs)
 
 
-def _agent(own: AgentConfig, text: str) -> AgentConfig:
+def _parse_agent(own: AgentConfig, text: str) -> AgentConfig:
     """Return `own` with the agent that `text` describes: `NAME+option=value+...`."""
     from evalharness.agents.registry import load_agent
 

@@ -135,14 +135,14 @@ class AgentConfig(ConfigPart):
         return load_agent(self.agent or self.action_interface, self.agent_option)
 
     @cached_property
-    def followed(self) -> Protocol | None:
+    def loaded_protocol(self) -> Protocol | None:
         """The protocol; None for the default, agentrefine."""
         return None if self.protocol is None else load_protocol(self.protocol)
 
     @property
     def texts(self) -> str | None:
         """Name of the protocol whose imported prompt texts the agent reads; None if it reads evalharness's texts."""
-        return None if self.followed is None or self.own_words else self.followed.texts
+        return None if self.loaded_protocol is None or self.own_words else self.loaded_protocol.texts
 
     def agent_identity(self) -> dict[str, Any]:
         """Return what identifies the agent besides `action_interface`; empty if only that option was set."""

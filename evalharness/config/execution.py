@@ -38,7 +38,7 @@ class ExecutionConfig(ConfigPart):
 
     @field_validator("label", mode="before")
     @classmethod
-    def _numbers_as_text(cls, given: Any) -> Any:
+    def _convert_numbers(cls, given: Any) -> Any:
         """Convert numbers to text: `data_size: 8000` in YAML is the same label as `--label data_size=8000`."""
         if not isinstance(given, dict):
             return given
@@ -46,7 +46,7 @@ class ExecutionConfig(ConfigPart):
 
     @field_validator("output", mode="before")
     @classmethod
-    def _names_a_folder(cls, folder: Any) -> Any:
+    def _check_folder_name(cls, folder: Any) -> Any:
         # `-o "$OUT"` with OUT unset gives "", and `Path("")` would be the current folder.
         if isinstance(folder, str) and not folder.strip():
             raise ValueError("not valid as the name of a folder")

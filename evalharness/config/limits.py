@@ -24,7 +24,7 @@ class LimitsConfig(ConfigPart):
 
     @field_validator("time_limit", mode="before")
     @classmethod
-    def _in_seconds(cls, given: Any) -> Any:
+    def _parse_duration(cls, given: Any) -> Any:
         if not isinstance(given, str) or not re.search(r"[^\d.]", given.strip()):
             return given
         number = r"(\d+(?:\.\d+)?)"

@@ -57,7 +57,7 @@ class ConfigPart(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _without_null(cls, given: Any) -> Any:
+    def _refuse_null(cls, given: Any) -> Any:
         """Refuse null characters: paths cannot contain them, and system calls would raise ValueError."""
         if isinstance(given, str) and "\0" in given:
             raise ValueError("it contains a null character")
@@ -80,7 +80,7 @@ _LONGEST_SHOWN = 300
 
 
 def problems(error: ValidationError) -> list[str]:
-    """Return a line for each error in an option."""
+    """Return a message for each invalid option."""
     lines = []
     for problem in error.errors():
         why = problem["msg"].removeprefix("Value error, ")

@@ -28,7 +28,7 @@ class OutsideConfig(ConfigPart):
 
     @field_validator("agent_command")
     @classmethod
-    def _keeps_its_secrets(cls, given: str | None) -> str | None:
+    def _register_secrets(cls, given: str | None) -> str | None:
         know_words(given or "")
         return given
 

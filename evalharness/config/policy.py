@@ -136,7 +136,7 @@ class PolicyConfig(ConfigPart):
 
     @model_validator(mode="before")
     @classmethod
-    def _sampling_from_file(cls, values: Any) -> Any:
+    def _read_sampling_file(cls, values: Any) -> Any:
         if not isinstance(values, dict) or values.get("sampling") in (None, "model"):
             return values
         stated = read_sampling(Path(str(values["sampling"])))
@@ -156,7 +156,7 @@ class PolicyConfig(ConfigPart):
 
     @field_validator("extra_body")
     @classmethod
-    def _only_further_fields(cls, text: str) -> str:
+    def _refuse_known_fields(cls, text: str) -> str:
         if ours := sorted(json.loads(text or "{}").keys() & _OURS):
             raise ValueError(
                 f"{ours[0]!r} is a field that evalharness sets itself"
@@ -166,17 +166,17 @@ class PolicyConfig(ConfigPart):
 
     @field_validator("vllm_args", mode="before")
     @classmethod
-    def _words_as_text(cls, given: Any) -> Any:
+    def _join_arguments(cls, given: Any) -> Any:
         return shlex.join(map(str, given)) if isinstance(given, list | tuple) else given
 
     @field_validator("top_k")
     @classmethod
-    def _all_tokens(cls, top_k: int) -> int:
+    def _replace_zero(cls, top_k: int) -> int:
         return top_k or -1
 
     @field_validator("header", mode="before")
     @classmethod
-    def _fields_of_headers(cls, given: Any) -> Any:
+    def _check_headers(cls, given: Any) -> Any:
         lines = [given] if isinstance(given, str) else given
         for line in lines if isinstance(lines, list | tuple) else ():
             know(str(line))  # register it as a secret before the checks: their messages must hide it
@@ -195,13 +195,13 @@ class PolicyConfig(ConfigPart):
 
     @field_validator("session_header")
     @classmethod
-    def _names_a_header(cls, name: str) -> str:
+    def _check_header_name(cls, name: str) -> str:
         if name and not re.fullmatch(_HEADER_NAME, name):
             raise ValueError("not the name of an HTTP header")
         return name
 
     @model_validator(mode="after")
-    def _fits_the_model(self) -> PolicyConfig:
+    def _check_conflicts(self) -> PolicyConfig:
         if self.more_endpoints:
             for model in (self.model, *self.more_endpoints):
                 if not model.startswith(("http://", "https://")):

@@ -39,7 +39,7 @@ def read_protocol_options(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in stated.items() if name not in without}
 
 
-def with_protocol(given: Mapping[str, Any]) -> dict[str, Any]:
+def apply_protocol(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the protocol's options, overridden by `given`; the agent's options are overridden one by one."""
     stated = read_protocol_options(given)
     options = {**stated, **given}

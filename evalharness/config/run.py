@@ -24,7 +24,7 @@ from evalharness.config.limits import LimitsConfig
 from evalharness.config.option import ConfigPart, option_of, problems
 from evalharness.config.outside import OutsideConfig
 from evalharness.config.policy import EXTERNAL, PolicyConfig
-from evalharness.config.protocol import find_changed_options, require_texts, with_protocol
+from evalharness.config.protocol import apply_protocol, find_changed_options, require_texts
 from evalharness.config.resolved import format_config
 from evalharness.config.selection import SelectionConfig
 from evalharness.envs.base import MAX_TURNS
@@ -59,7 +59,7 @@ class RunConfig:
     def __post_init__(self) -> None:
         if self.policy.is_external != (self.agent.chosen.name == EXTERNAL_AGENT):
             raise UserError("give --agent external --agent-option name=NAME, and no --model")
-        require_texts(self.agent.followed, own_words=self.agent.own_words)
+        require_texts(self.agent.loaded_protocol, own_words=self.agent.own_words)
         if self.outside.agent_command is not None and not self.policy.is_external:
             raise UserError("--agent-command is for --agent external")
         if self.policy.is_scripted and not (self.policy.is_external or self.agent.chosen.is_react):
@@ -76,7 +76,7 @@ class RunConfig:
                     f"no such option {name!r}{nearest(name, sorted(OPTIONS))}" for name in sorted(unknown)
                 )
             )
-        options = with_protocol(_with_policy_of_agent(options))
+        options = apply_protocol(_set_model_of_external_agent(options))
         parts: dict[str, Any] = {}
         wrong: list[str] = []
         for name, part in PARTS.items():
@@ -145,7 +145,7 @@ class RunConfig:
 
     def _protocol_identity(self) -> dict[str, Any]:
         """Return the protocol's name, content hash and changed options; empty for the default protocol."""
-        if (protocol := self.agent.followed) is None:
+        if (protocol := self.agent.loaded_protocol) is None:
             return {}
         facts = {
             "name": protocol.name,
@@ -164,7 +164,7 @@ class RunConfig:
         greedy = not self.policy.is_scripted and self.policy.sampling_fields()["temperature"] == 0
         return self.execution.repeat_check if greedy else 0
 
-    def find_doubts(self) -> list[str]:
+    def find_probable_mistakes(self) -> list[str]:
         """Return a line for each option that is allowed but probably a mistake."""
         policy, samples = self.policy, self.selection.samples
         alike, lines = policy.model == "oracle" or not policy.is_scripted, []
@@ -195,8 +195,8 @@ class RunConfig:
         ):  # omit the program's hash: the same folder reports that the program has changed
             identity["agent"] = {k: v for k, v in identity["agent"].items() if k not in OF_PROGRAMS}
         key = json.dumps({**identity, "endpoint": endpoint, **asked}, sort_keys=True)
-        if self.agent.followed is not None and not self.policy.is_scripted:
-            name += "-" + folder_name(self.agent.followed.name, "protocol")
+        if self.agent.loaded_protocol is not None and not self.policy.is_scripted:
+            name += "-" + folder_name(self.agent.loaded_protocol.name, "protocol")
         elif self.agent.agent is not None and not self.policy.is_external:
             name += "-" + folder_name(self.agent.chosen.name, "agent")
         if self.agent.perturb is not None:
@@ -209,13 +209,13 @@ class RunConfig:
 _NEW_NAMES = {"sample": "draw", "attempts": "tries"}
 
 
-def with_new_names(options: Mapping[str, Any]) -> dict[str, Any]:
+def rename_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Replace old names of options in a run folder. Manifests keep an option's first name, so that identities and
     folder names stay the same."""
     return {_NEW_NAMES.get(name, name): value for name, value in options.items()}
 
 
-def _with_policy_of_agent(options: dict[str, Any]) -> dict[str, Any]:
+def _set_model_of_external_agent(options: dict[str, Any]) -> dict[str, Any]:
     """Use the name of the external agent as the model's name: the agent chooses its model itself."""
     if options.get("agent") != EXTERNAL_AGENT:
         return options
@@ -233,7 +233,7 @@ def make_config(flags: dict[str, Any], config_file: Path | None = None) -> RunCo
     if config_file is not None:
         _refuse_code(config_file, {key: value for key, value in given.items() if key not in typed})
     given |= typed
-    values = with_protocol(given)
+    values = apply_protocol(given)
     if values.get("agent") == EXTERNAL_AGENT and flags.get("model") is None:
         values.pop("model", None)  # the file's model has no meaning for an external agent
     elif "model" not in values:
@@ -273,4 +273,4 @@ def options_in(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     given = read_config(path)
-    return with_new_names(given) if _is_in_run_folder(path) else given
+    return rename_options(given) if _is_in_run_folder(path) else given

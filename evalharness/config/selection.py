@@ -37,7 +37,7 @@ class SelectionConfig(ConfigPart):
 
     @field_validator("tasks", mode="before")
     @classmethod
-    def _list_as_text(cls, given: Any) -> Any:
+    def _join_tasks(cls, given: Any) -> Any:
         if isinstance(given, list | tuple):
             given = ",".join(map(str, given))
         if isinstance(given, str) and given.startswith("@"):
@@ -48,7 +48,7 @@ class SelectionConfig(ConfigPart):
 
     @field_validator("suite")
     @classmethod
-    def _known_suite(cls, name: str) -> str:
+    def _require_suite(cls, name: str) -> str:
         from evalharness.envs import specs
         from evalharness.suites.selection import suites_of
 
@@ -58,7 +58,7 @@ class SelectionConfig(ConfigPart):
 
     @field_validator("questions", mode="before")
     @classmethod
-    def _a_number_or_all(cls, value: Any) -> Any:
+    def _parse_questions(cls, value: Any) -> Any:
         if value is None or value == "all":
             return value
         if isinstance(value, bool) or not str(value).isdecimal() or int(str(value)) < 1:

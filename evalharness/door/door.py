@@ -71,7 +71,7 @@ def _host(request: web.Request) -> str:
     return bare.removeprefix("[").removesuffix("]")
 
 
-FIRST_S = 10.0
+ACCEPT_TIMEOUT_S = 10.0
 """Seconds after which a connection is closed if it has sent no accepted request."""
 _pending: dict[int, _Connection] = {}
 """Id of transport -> connection without an accepted request, oldest first, of all servers of this process."""
@@ -100,7 +100,7 @@ class _Connection(asyncio.Protocol):
         self._is_open = True
         self._limit.count += 1
         _pending[id(transport)] = self
-        self.timer = asyncio.get_running_loop().call_later(FIRST_S, self.close)
+        self.timer = asyncio.get_running_loop().call_later(ACCEPT_TIMEOUT_S, self.close)
         self._inner.connection_made(transport)
 
     def close(self) -> None:

@@ -68,7 +68,7 @@ async def test_a_client_without_room_is_refused_and_those_that_are_in_stay(url: 
 async def test_a_connection_that_is_not_let_in_is_closed_in_time(
     begin: bytes, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "FIRST_S", 0.2)
+    monkeypatch.setattr(door, "ACCEPT_TIMEOUT_S", 0.2)
     host, _, port = url.removeprefix("http://").rpartition(":")
     async with ClientSession(headers=HEADERS) as client, client.ws_connect(f"{url}/ws") as socket:
         reader, writer = await asyncio.open_connection(host, int(port))

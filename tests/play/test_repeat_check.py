@@ -65,4 +65,4 @@ def test_only_greedy_replies_of_a_server_are_asked_again() -> None:
     ):
         config = RunConfig.of(**options, repeat_check=3)
         assert config.repeat_turns == 0
-        assert why in config.find_doubts()[0]
+        assert why in config.find_probable_mistakes()[0]

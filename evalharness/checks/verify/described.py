@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from evalharness.base.errors import UserError
 from evalharness.checks.verify.findings import Finding, is_same
 from evalharness.config import AgentConfig, SelectionConfig, is_scripted, make_config
-from evalharness.config.run import with_new_names
+from evalharness.config.run import rename_options
 from evalharness.envs.base import MAX_TURNS, EnvSpec, Task
 from evalharness.protocol.prompt import Adaptation, load_prompt
 from evalharness.records.episode import Episode
@@ -60,7 +60,7 @@ def check_description(
             Finding("manifest", "manifest.json, digest", "not that of its identity", manifest.digest, own)
         )
     try:
-        given = {name: value for name, value in with_new_names(manifest.options).items() if name in _OF_TASKS}
+        given = {name: value for name, value in rename_options(manifest.options).items() if name in _OF_TASKS}
         if str(given.get("tasks", "")).startswith("@"):
             # `@FILE` in a run's manifest would make us read a file that another person names.
             raise UserError("the manifest's configuration is invalid (tasks: it names a file)")

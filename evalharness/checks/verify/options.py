@@ -55,7 +55,7 @@ def manifest_findings(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[
         what = "that of the prompt without its system message and --shots"
         findings += [
             Finding("manifest", f"manifest.json, prompts_sha256.{family}", what)
-            for family in _with_our_prompts(manifest, specs)
+            for family in _find_unchanged_prompts(manifest, specs)
         ]
     for start in manifest.sessions:
         for asked in start.requests:
@@ -69,7 +69,7 @@ def manifest_findings(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[
     return list(dict.fromkeys(findings))
 
 
-def _with_our_prompts(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[str]:
+def _find_unchanged_prompts(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[str]:
     """Return the families whose recorded prompts have the hashes of evalharness's own prompt files."""
     return [
         family
@@ -116,7 +116,7 @@ def config_findings(folder: Path, manifest: Manifest) -> list[Finding]:
 def config_notes(folder: Path, manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[str]:
     """Return a note if the run's prompt files are the user's, but equal evalharness's own files."""
     options = _options(folder / CONFIG)
-    ours = [specs[family].title for family in _with_our_prompts(manifest, specs)]
+    ours = [specs[family].title for family in _find_unchanged_prompts(manifest, specs)]
     if isinstance(options, Mapping) and options.get("prompts") and ours:
         return [
             f"{CONFIG} names the user's own prompt files, but they have the hashes of ours: {', '.join(ours)}"

@@ -64,7 +64,7 @@ def _differences(
             yield Finding("summary", f"{SUMMARY}, {prefix}{key}", "another number", one, other)
 
 
-def _brief(value: Any) -> Any:
+def _shorten(value: Any) -> Any:
     """Return a short value unchanged. Replace a long text by its beginning, length and SHA-256, to save memory."""
     if isinstance(value, str) and len(value) > _SHORT:
         digest = hashlib.sha256(value.encode(errors="replace")).hexdigest()
@@ -95,7 +95,7 @@ class Tables:
                 for batch in file.iter_batches(batch_size=1000):
                     for row in batch.to_pylist():
                         place = tuple(row[name] for name in key)
-                        rows[place] = {name: _brief(value) for name, value in row.items()}
+                        rows[place] = {name: _shorten(value) for name, value in row.items()}
         except (ArrowException, OSError, KeyError, ValueError, TypeError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             self.findings.append(Finding("table", path.name, f"not readable ({reason})"))
@@ -127,8 +127,8 @@ class Tables:
             return
         # Skip columns that only one side has, because another version wrote the table.
         for column in (column for column in wanted if column in row):
-            if not is_same(row[column], _brief(wanted[column])):
-                self.findings.append(Finding("table", where, column, row[column], _brief(wanted[column])))
+            if not is_same(row[column], _shorten(wanted[column])):
+                self.findings.append(Finding("table", where, column, row[column], _shorten(wanted[column])))
 
     def end(self) -> list[Finding]:
         """Return all findings. Call it after `check` of the last episode: the rows that remain belong to no episode."""

@@ -257,9 +257,9 @@ class RemoteEnvironment:
     """Make another worker, in which an action that ended the pool's worker is repeated."""
     _task: Task | None = None
     _actions: list[str] = field(default_factory=list)
-    """Actions executed since the reset."""
+    """Actions executed since the last reset."""
     _info: dict[str, Any] = field(default_factory=dict)
-    """The info of the last answer."""
+    """The `info` of the environment's last answer."""
     _own: WorkerProcess | None = None
     """A worker for only this environment, after an action has ended the pool's worker."""
 

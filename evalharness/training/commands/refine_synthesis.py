@@ -44,16 +44,16 @@ def register(actions: Commands) -> None:
 
 
 def _add_synthesis_options(parser: argparse.ArgumentParser) -> None:
-    from evalharness.cli.options import SERVING, add_fields, add_model
+    from evalharness.cli.options import SERVING, add_model, add_options_of_run
 
     what = add_model(parser, "model", "the model")
-    add_fields(what, _SAMPLING, **_DEFAULTS)
+    add_options_of_run(what, _SAMPLING, **_DEFAULTS)
     argument(what, "--calls N", "maximum number of calls for a persona, with those for its script", default=4)
     argument(what, "--prompts DIR", "folder with your own script.yaml and trajectory.yaml")
     argument(what, "--plain", "do not ask the server for structured output (JSON schema)")
     how = parser.add_argument_group("how to do it")
     argument(how, "-o --output DIR", "folder for the results", required=True)
-    add_fields(how, (*SERVING, "replicas"))
+    add_options_of_run(how, (*SERVING, "replicas"))
     add_json_option(how)
 
 
