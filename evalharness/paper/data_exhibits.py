@@ -40,12 +40,12 @@ def _fill_sets(given: Given) -> Filled:
         for row in load_table("agent_datasets")
     ]
     problems: list[str] = []
-    for path, found in read_each(given.data, given.measured.error_turns, problems):
-        refined = "yes" if found["samples"] > found["samples_without_errors"] else "no"
+    for path, error_turns in read_each(given.data, given.measured.error_turns, problems):
+        refined = "yes" if error_turns["samples"] > error_turns["samples_without_errors"] else "no"
         rows.append(
             Row(
                 path.name,
-                {"trajectories": Cell(found["samples"]), "refinement_step": Cell(text=refined)},
+                {"trajectories": Cell(error_turns["samples"]), "refinement_step": Cell(text=refined)},
                 source="data",
                 folder=str(path),
             )
@@ -135,24 +135,24 @@ def _fill_similarity(given: Given) -> Filled:
     if given.data:
         assert given.measured.similarity is not None
         try:
-            found = list(given.measured.similarity(given.data))
+            similarities = list(given.measured.similarity(given.data))
         except UserError as error:
             problems.append(str(error))
         else:
-            groups = dict.fromkeys(row["first"] for row in found)  # data sets come before families
+            groups = dict.fromkeys(row["first"] for row in similarities)  # data sets come before families
             for label, path in zip(groups, given.data, strict=False):
                 cells = {
                     row["second"]: Cell(row["similarity"], marks="\u2021" if row["similarity"] >= 0.5 else "")
-                    for row in found
+                    for row in similarities
                     if row["first"] == label and row["second"] in titles
                 }
                 rows.append(Row(label, cells, source="data", folder=str(path)))
-            name = str(found[0]["embedding"])
+            name = str(similarities[0]["embedding"])
             notes += [
                 f"embedding: {name}; similarities of two embeddings are not comparable",
                 "\u2021 0.5 or more",
             ]
-            draw = lambda: pictures.draw_similarity(found, name)  # noqa: E731
+            draw = lambda: pictures.draw_similarity(similarities, name)  # noqa: E731
     return Filled((Table(_SIMILARITY, columns, tuple(rows), "cosine", tuple(notes)),), tuple(problems), draw)
 
 
@@ -178,12 +178,14 @@ def _fill_runs(given: Given) -> Filled:
     rows = [Row("AgentRefine (32,000)", {"1_share_of_turns": Cell(published_share(), text="about 16")})]
     named: list[tuple[str, Mapping[str, Any]]] = []
     problems = list(given.left_out)
-    for path, found in read_each(given.data, given.measured.error_turns, problems):
-        named.append((path.name, found))
+    for path, error_turns in read_each(given.data, given.measured.error_turns, problems):
+        named.append((path.name, error_turns))
         cells = {
-            f"{row['run_length']}_{key}": Cell(100 * row[key]) for row in found["rows"] for key in SHARES
+            f"{row['run_length']}_{key}": Cell(100 * row[key])
+            for row in error_turns["rows"]
+            for key in SHARES
         }
-        rows.append(Row(f"{path.name} ({found['samples']:,})", cells, source="data", folder=str(path)))
+        rows.append(Row(f"{path.name} ({error_turns['samples']:,})", cells, source="data", folder=str(path)))
     note = "published: a sentence about runs of one; the other bars are in the picture alone"
     table = Table(_RUNS, columns, tuple(rows), "%", (note,))
     return Filled((table,), tuple(problems), (lambda: draw_error_runs(named)) if named else None)

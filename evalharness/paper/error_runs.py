@@ -28,8 +28,8 @@ def draw_error_runs(named: Sequence[tuple[str, Mapping[str, Any]]]) -> Figure:
 
     figure = Figure(figsize=(4.8 * len(named), 3.2), layout="constrained")
     panels = figure.subplots(1, len(named), squeeze=False)[0]
-    for axes, (name, found) in zip(panels, named, strict=True):
-        rows = found["rows"]
+    for axes, (name, error_turns) in zip(panels, named, strict=True):
+        rows = error_turns["rows"]
         for number, (key, label) in enumerate(SHARES.items()):
             places = [index + (number - 0.5) * 0.38 for index in range(len(rows))]
             values = [100 * row[key] for row in rows]
@@ -42,7 +42,7 @@ def draw_error_runs(named: Sequence[tuple[str, Mapping[str, Any]]]) -> Figure:
         axes.set_xticks(range(len(rows)), [row["run_length"] for row in rows])
         axes.set_xlabel("errors in a row")
         axes.set_ylabel("share of turns (%)")
-        title = f"Error turns of {found['samples']:,} conversations"
+        title = f"Error turns of {error_turns['samples']:,} conversations"
         axes.set_title(f"{printable(name, single_line=True)}\n{title}" if name else title)
         axes.legend()
     return figure

@@ -45,12 +45,12 @@ def find_exhibit(text: str) -> Exhibit:
     return EXHIBITS[name]
 
 
-def print_exhibits(console: Console, found: Sequence[Mapping[str, Any]], left_out: Sequence[str]) -> None:
-    """Print the list of exhibits. `found` has the result of `Exhibit.to_json` for each."""
+def print_exhibits(console: Console, entries: Sequence[Mapping[str, Any]], left_out: Sequence[str]) -> None:
+    """Print the list of exhibits. `entries` has the result of `Exhibit.to_json` for each."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for row in found:
+    for row in entries:
         title = re.sub("^(table|figure) .*?: ", "", row["title"])
         table.add_row(Text(row["name"], style="bold"), Text(title, style="bold"))
         table.add_row("", line(row["shows"]))

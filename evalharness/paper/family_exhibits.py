@@ -101,16 +101,16 @@ _SERIES = "LLaMA-3-8B"
 
 def points(rows: Iterable[Row], columns: Sequence[Column]) -> list[Point]:
     """Return success and progress of each row as fractions 0..1."""
-    found, listed = [], list(rows)
-    published = {row.name + row.marks for row in listed if not row.ours}
-    for row in listed:
+    rates, table_rows = [], list(rows)
+    published = {row.name + row.marks for row in table_rows if not row.ours}
+    for row in table_rows:
         name = row.name + row.marks
         for column in columns:
             cell = row.cell(column)
             if cell.value is not None:
                 family, _, measure = column.key.rpartition("_")
                 low, high = (round(end / 100, 9) for end in cell.ci95) if cell.ci95 else (None, None)
-                found.append(
+                rates.append(
                     {
                         # a run named like a published row would be drawn over that row's bar
                         "run": f"{name} (ours)" if row.ours and name in published else name,
@@ -125,7 +125,7 @@ def points(rows: Iterable[Row], columns: Sequence[Column]) -> list[Point]:
                         "ci95_high": high,
                     }
                 )
-    return found
+    return rates
 
 
 def _fill_bars(given: Given) -> Filled:

@@ -26,17 +26,17 @@ _NOT_BALANCED = (
 )
 
 
-def _make_agreement_row(found: Mapping[str, Any]) -> Row:
-    cells = {key: Cell(found[key]) for key in _COUNTS}
+def _make_agreement_row(pair: Mapping[str, Any]) -> Row:
+    cells = {key: Cell(pair[key]) for key in _COUNTS}
     for name in _FIGURES:
-        ends = (found[f"{name}_low"], found[f"{name}_high"])
-        cells[name] = Cell(found[name], None if None in ends else ends)
+        ends = (pair[f"{name}_low"], pair[f"{name}_high"])
+        cells[name] = Cell(pair[name], None if None in ends else ends)
     right, wrong = (
-        sum(found[f"{first}_{word}"] for first in ("right", "wrong")) for word in ("right", "wrong")
+        sum(pair[f"{first}_{word}"] for first in ("right", "wrong")) for word in ("right", "wrong")
     )
     if abs(right - wrong) > 1:
         cells["kappa"] = replace(cells["kappa"], marks=DIFFERS)
-    return Row(f"{found['first']} x {found['second']}", cells, source="data")
+    return Row(f"{pair['first']} x {pair['second']}", cells, source="data")
 
 
 def _make_published_row() -> Row:

@@ -47,8 +47,8 @@ def _join_means(entry: Entry) -> list[tuple[str, ScoredRun]]:
     """Return (label, run) for each run. Runs that differ only in the training seed are averaged into one."""
     by_words = group_by_key((run.perturbation, run) for run in entry.runs)
     joined = [join_trainings(runs) for runs in by_words.values()]
-    if found := [run for run in joined if run is not None]:
-        return [(entry.label, run) for run in found]
+    if means := [run for run in joined if run is not None]:
+        return [(entry.label, run) for run in means]
     return [(choose_label(entry, run), run) for run in entry.runs]
 
 

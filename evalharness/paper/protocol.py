@@ -60,11 +60,11 @@ def _describe_labels(labels: Mapping[str, str], titles: Mapping[str, str]) -> st
     return ", ".join((["official"] if "official" in whose else []) + parts)
 
 
-def describe_aspects(found: Sequence[Aspect]) -> tuple[str, ...]:
+def describe_aspects(aspects: Sequence[Aspect]) -> tuple[str, ...]:
     """Return the aspects as texts for a legend."""
-    return tuple(each.value if each.name == "with" else str(each) for each in found)
+    return tuple(each.value if each.name == "with" else str(each) for each in aspects)
 
 
-def differ(found: Sequence[Aspect]) -> bool:
+def differ(aspects: Sequence[Aspect]) -> bool:
     """Return whether the run's protocol differs from the published rows'. Missing tasks are no difference."""
-    return any(each.differs for each in found)
+    return any(each.differs for each in aspects)

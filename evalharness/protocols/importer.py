@@ -227,14 +227,14 @@ def _text(node: ast.expr) -> str | None:
     return None
 
 
-def _read_family(wanted: FamilyImport, read: Callable[[str], bytes]) -> dict[str, Any]:
+def _read_family(places: FamilyImport, read: Callable[[str], bytes]) -> dict[str, Any]:
     texts: dict[str, Any] = {}
-    if wanted.json_ is not None:
-        texts = parse_json(read(wanted.json_))
+    if places.json_ is not None:
+        texts = parse_json(read(places.json_))
         kinds = [texts] if "instruction" in texts else list(texts.values())
         if not kinds or any(each.keys() != {"system_msg", "instruction", "examples"} for each in kinds):
             raise _MissingTextError("other keys than system_msg, instruction, examples")
-    for name, source in wanted.texts.items():
+    for name, source in places.texts.items():
         group, _, own = name.rpartition(".")
         try:
             tree = ast.parse(read(source.file))
@@ -245,7 +245,7 @@ def _read_family(wanted: FamilyImport, read: Callable[[str], bytes]) -> dict[str
             continue
         place = texts.setdefault(group, {}) if group else texts
         place[own] = _read_functions(tree) if source.functions else _text_at(source, tree, worded)
-    return {**texts, **wanted.facts}
+    return {**texts, **places.facts}
 
 
 def _text_at(source: TextSource, tree: ast.AST, worded: ast.AST | None) -> str:

@@ -16,7 +16,7 @@ def add_options(parser: CommandParser) -> None:
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     serve = subcommand(actions, "serve", run, "serve one family or all of them")
     argument(serve, "family FAMILY", "babyai, alfworld, ...; or all")
-    argument(serve, "--train-seeds SEEDS", "suite seeds of the split `train`, 1-8,12", default="1")
+    argument(serve, "--train-seeds SEEDS", "suite seeds of the split `train`, such as 1-8,12", default="1")
     argument(
         serve,
         "--validation-seeds SEEDS",
@@ -25,8 +25,8 @@ def add_options(parser: CommandParser) -> None:
     argument(
         serve,
         "--suite SUITE",
-        "suite of the split `train`: open (default), alfworld-train (imported), or one of evaluations, with "
-        "--allow-eval-tasks",
+        "suite of the split `train`: open (default), alfworld-train (imported), or an evaluation suite if "
+        "--allow-eval-tasks is given",
         default="open",
     )
     argument(
@@ -37,15 +37,15 @@ def add_options(parser: CommandParser) -> None:
     argument(
         serve,
         "--reward {success,progress_gain}",
-        "success (default): 1 at the end of a solved task; progress_gain: the turn's gain of the "
-        "progress rate",
+        "success (default): 1 at the end of a solved task; progress_gain: how much the turn raised "
+        "the progress rate",
         default="success",
     )
     argument(serve, "--max-turns N", "turns of an episode (default: the family's own)")
     argument(
         serve,
         "--perturb NAME",
-        "other words for the actions, as in `run --perturb`; random: drawn for each episode of `train`",
+        "other words for the actions, as in `run --perturb`; random: new words for each episode of `train`",
     )
     argument(serve, "--seed N", "seed of the order of tasks, and of the words of --perturb random", default=0)
     argument(serve, "--prompts DIR", "folder with your own prompt files, as in `run --prompts`")
@@ -59,7 +59,7 @@ def add_options(parser: CommandParser) -> None:
     argument(
         serve,
         "--waiting N",
-        "number of clients that may wait for a session; others get status 429",
+        "number of clients that may wait for a session; more clients get status 429",
         default=64,
     )
     argument(

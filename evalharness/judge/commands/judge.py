@@ -22,8 +22,8 @@ def add_options(parser: CommandParser) -> None:
     from evalharness.cli.options import add_model
 
     argument(parser, "folder RUN|DATA", "run folder, or a data set's file")
-    argument(parser, "--turns N", "draw N turns by --seed, equally from each family (default: all)")
-    argument(parser, "--seed N", "seed of the draw and of sampling", default=0)
+    argument(parser, "--turns N", "sample N turns, equally many from each family (default: all)")
+    argument(parser, "--seed N", "seed of the sampled turns and of the judge's sampling", default=0)
     argument(parser, "-o --output DIR", "folder (default: one in RUN/judgements)")
     add_model(parser, "judge", "the judge")
     argument(parser, "--temperature T", "temperature of the judge (default: 0, greedy)", default=0.0)

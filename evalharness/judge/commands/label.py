@@ -16,8 +16,8 @@ HELP = "let a person label which turns of a run or data set were wrong"
 def add_options(parser: argparse.ArgumentParser) -> None:
     argument(parser, "folder RUN|DATA", "run folder, or a data set's file")
     argument(parser, "--rater NAME", "name of the person; the folder in RUN/labels", default="person")
-    argument(parser, "--turns N", "number of turns, drawn as by `evalharness judge --turns`", default=100)
-    argument(parser, "--seed N", "seed of the draw", default=0)
+    argument(parser, "--turns N", "number of turns, sampled as by `evalharness judge --turns`", default=100)
+    argument(parser, "--seed N", "seed of the sampled turns", default=0)
     argument(
         parser,
         "--balanced",
@@ -28,7 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     argument(
         table,
         "--export FILE",
-        "write the drawn turns with their labels as CSV ('-': to standard output)",
+        "write the sampled turns with their labels as CSV ('-': to standard output)",
         type=str,
         dest="target",
     )

@@ -27,10 +27,12 @@ def add_options(parser: CommandParser) -> None:
     argument(
         parser,
         "named EXHIBIT|PATH",
-        "an exhibit first, if any; then run folders, studies, folders of these, data sets, folders of mtbench",
+        "an exhibit, if any, then your data: run folders, studies, folders of these, data sets, mtbench folders",
         nargs="*",
     )
-    argument(parser, "--others", "also show rows of other papers, with their protocols; they enter no mean")
+    argument(
+        parser, "--others", "also show rows of other papers, with their protocols; means leave these rows out"
+    )
     argument(
         parser,
         "--x KEY[=FILE]",

@@ -48,13 +48,13 @@ class Reader:
         """Open a page and return its first sentences. If there is no such page, return similar titles and keep the
         open page."""
         self._keyword = None
-        found = self.store.find(entity)
-        if found is None:
+        page = self.store.find(entity)
+        if page is None:
             echo = entity if len(entity) <= LONGEST_ECHO else entity[:LONGEST_ECHO] + "..."
             return f"Could not find {echo}. Similar: {self.store.similar(entity)}."
-        self.page = found
+        self.page = page
         return (
-            " ".join(sentence.strip() for sentence in found.sentences[:SHOWN_SENTENCES]) or "(an empty page)"
+            " ".join(sentence.strip() for sentence in page.sentences[:SHOWN_SENTENCES]) or "(an empty page)"
         )
 
     def lookup(self, keyword: str) -> str:
@@ -63,9 +63,9 @@ class Reader:
         if self.page is None:
             return NO_MORE
         if keyword != self._keyword:
-            wanted = keyword.lower()
+            lowered = keyword.lower()
             self._keyword, self._next = keyword, 0
-            self._results = [s.strip() for s in self.page.sentences if wanted in s.lower()]
+            self._results = [s.strip() for s in self.page.sentences if lowered in s.lower()]
         if self._next >= len(self._results):
             return NO_MORE
         self._next += 1

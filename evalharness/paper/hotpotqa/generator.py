@@ -68,16 +68,16 @@ def list_subgoals(supporting: tuple[str, ...]) -> tuple[str, ...]:
 
 def open_task_store(task: Task) -> PageStore:
     """Return the page store of a generated task. If it does not exist, make it."""
-    seed, wanted = task.payload.get("world"), task.payload.get("pages_sha256")
-    if not isinstance(seed, int) or not isinstance(wanted, str):
+    seed, sha256 = task.payload.get("world"), task.payload.get("pages_sha256")
+    if not isinstance(seed, int) or not isinstance(sha256, str):
         raise InvalidTaskError(f"{task.id} is not a HotpotQA task: its payload needs a world and its hash")
-    path = cache_folder() / FAMILY / f"{file_name(wanted)}.sqlite"
+    path = cache_folder() / FAMILY / f"{file_name(sha256)}.sqlite"
     try:
         return open_store(path)
     except PageStoreError:
         pass
     world = make_encyclopedia(seed)
-    if world.sha256 != wanted:
+    if world.sha256 != sha256:
         raise InvalidTaskError(f"{task.id}: this version makes another world of seed {seed}")
     source = f"world of seed {seed}"
     try:

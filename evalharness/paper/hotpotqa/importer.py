@@ -147,11 +147,11 @@ def _import_contexts(
     if (other := _read_origin(store)) not in (None, "paragraphs"):
         return [f"{store} holds {other}: it is kept, and the paragraphs of this file are left out (to use "
                 "them, remove it and import again)"]  # fmt: skip
-    wanted = {title for row in rows for title, _ in row.get("supporting_facts", ())}
+    supporting_titles = {title for row in rows for title, _ in row.get("supporting_facts", ())}
     done = _write_store(source, store, progress, "paragraphs", lambda _: [_Batch(1, pages, [], 0, None)])
-    if missing := len(wanted - {page.title for page in pages}):
+    if missing := len(supporting_titles - {page.title for page in pages}):
         done.append(
-            f"{missing:,} of {len(wanted):,} supporting pages are not among the paragraphs: this is not the "
+            f"{missing:,} of {len(supporting_titles):,} supporting pages are not among the paragraphs: this is not the "
             "distractor file"
         )
     return done

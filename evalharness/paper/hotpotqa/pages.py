@@ -157,8 +157,8 @@ class PageStore:
         )
         exact = [row for row in rows if row[0] == title]
         folded = title.casefold()
-        for found, sentences in exact or [row for row in rows if row[0].casefold() == folded]:
-            return Page(found, tuple(json.loads(sentences)))
+        for stored_title, sentences in exact or [row for row in rows if row[0].casefold() == folded]:
+            return Page(stored_title, tuple(json.loads(sentences)))
         return None
 
     def _find_target(self, title: str) -> str | None:

@@ -148,16 +148,16 @@ def schemas() -> dict[str, Any]:
 
 def openapi(title: str, version: str) -> dict[str, Any]:
     """Return the parts of OpenAPI that tools read: `openenv validate --url` reads version and paths."""
-    said = {"responses": {"200": {"description": "JSON"}}}
+    response = {"responses": {"200": {"description": "JSON"}}}
     paths: dict[str, Any] = {
-        path: {"get": said}
+        path: {"get": response}
         for path in (
             *("/health", "/status", "/metadata", "/schema", "/state", "/list_environments"),
             "/{env_name}/splits",
         )
     }
     for path in ("/reset", "/step", "/mcp", *(f"/{{env_name}}/{call}" for call in TASK_CALLS)):
-        paths[path] = {"post": said}
+        paths[path] = {"post": response}
     description = f"evalharness {version} speaking OpenEnv; episodes are played over the WebSocket /ws"
     return {
         "openapi": "3.1.0",

@@ -105,18 +105,18 @@ class TaskTable:
         return chosen
 
 
-def refuse_evaluations(wanted: RequestedTasks) -> list[str]:
+def refuse_evaluations(request: RequestedTasks) -> list[str]:
     """Return a phrase for each requested suite or seed that evaluations use. Raises UserError if there is one and
     evaluation tasks are not allowed, or if both splits have the same seed."""
-    if both := sorted({*wanted.train_seeds} & {*wanted.validation_seeds}):
+    if both := sorted({*request.train_seeds} & {*request.validation_seeds}):
         raise UserError(
             f"suite seed {both[0]} is in --train-seeds and in --validation-seeds; give each its own seeds"
         )
-    for_training = all(wanted.suite in spec.suites.training for spec in wanted.families)
-    reserved = [] if wanted.suite == "open" or for_training else [f"the published suite {wanted.suite!r}"]
-    if FROZEN_SEED in (*wanted.train_seeds, *wanted.validation_seeds):
+    for_training = all(request.suite in spec.suites.training for spec in request.families)
+    reserved = [] if request.suite == "open" or for_training else [f"the published suite {request.suite!r}"]
+    if FROZEN_SEED in (*request.train_seeds, *request.validation_seeds):
         reserved.append(f"suite seed {FROZEN_SEED}, which every open evaluation plays")
-    if reserved and not wanted.allow_eval_tasks:
+    if reserved and not request.allow_eval_tasks:
         raise UserError(
             f"not served for training: {' and '.join(reserved)}. A score on training tasks says little. "
             "Give other seeds (--train-seeds 1-8), or --allow-eval-tasks if that is what you want"
@@ -124,16 +124,16 @@ def refuse_evaluations(wanted: RequestedTasks) -> list[str]:
     return reserved
 
 
-def load_table(wanted: RequestedTasks, data: Path | None, note: Note, seed: int = 0) -> TaskTable:
+def load_table(request: RequestedTasks, data: Path | None, note: Note, seed: int = 0) -> TaskTable:
     """Load both splits. A suite that is not stored yet is generated, which can take minutes.
 
     Leave out tasks that, up to renaming, equal a task of suite seed 0 or of the published suite. If two suites have
     equal tasks, leave out the later one; validation suites come first. Raises UserError.
     """
-    evaluated = refuse_evaluations(wanted)
+    evaluated = refuse_evaluations(request)
     # Without validation seeds there is no split `validation`.
-    splits: dict[str, list[ServedTask]] = {s: [] for s in SPLITS if s == "train" or wanted.validation_seeds}
-    for spec in wanted.families:
+    splits: dict[str, list[ServedTask]] = {s: [] for s in SPLITS if s == "train" or request.validation_seeds}
+    for spec in request.families:
         excluded = None if evaluated else load_excluded(spec, data)
         published = {} if excluded is None else excluded.compared.get(PUBLISHED, {})
         if published and published["tasks"] is None and not published["forms_kept"]:
@@ -141,16 +141,16 @@ def load_table(wanted: RequestedTasks, data: Path | None, note: Note, seed: int 
                 f"{spec.title}: the published suite is missing, so its tasks cannot be excluded, only those of suite "
                 "seed 0 (give its folder with --data DIR)"
             )
-        for seed in wanted.validation_seeds:
+        for seed in request.validation_seeds:
             splits["validation"] += _filter_tasks(
                 "validation", family_tasks(spec, "open", data, seed), excluded
             )
-        if wanted.suite == "open":
-            for seed in wanted.train_seeds:
+        if request.suite == "open":
+            for seed in request.train_seeds:
                 tasks = family_tasks(spec, "open", data, seed)
                 splits["train"] += _filter_tasks("train", tasks, excluded)
         else:
-            tasks = family_tasks(spec, wanted.suite, data, FROZEN_SEED)
+            tasks = family_tasks(spec, request.suite, data, FROZEN_SEED)
             splits["train"] += _filter_tasks("train", tasks, excluded)
         counts = ", ".join(
             f"{sum(served.task.family == spec.family for served in tasks)} for {split}"
