@@ -9,11 +9,11 @@ from evalharness.base.errors import UserError
 from evalharness.base.redaction import know
 
 _VARIABLE = re.compile(r"(?=[A-Z]{1,16}[0-9]{0,2}$|[A-Z0-9]{0,16}_)[A-Z_][A-Z0-9_]{0,39}")
-"""Matches names that people give to variables (a few words in capitals). No API key looks like this."""
+"""Matches the usual names of environment variables: a few words in capitals. No API key has this form."""
 
 
 def may_be_a_key(variable: str) -> bool:
-    """Return whether the given name may be an API key: no such variable is set, and it looks like a key."""
+    """Return whether the user may have given an API key instead of a variable's name."""
     return variable not in os.environ and not _VARIABLE.fullmatch(variable)
 
 

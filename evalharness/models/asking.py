@@ -25,19 +25,19 @@ from evalharness.protocol.prompt import Message
 from evalharness.records.answers import AnswerFolder
 
 _CONTENT_STATUS = (400, 403, 413, 422)
-"""HTTP statuses of a refusal whose reason can be the content of one request."""
+"""HTTP statuses with which a server may refuse one request because of its content."""
 _MOST_REFUSED = 8
-"""After this many refusals without any answer, the form of the request is assumed to be wrong."""
+"""After this many refused requests and no answer, the command stops: the form of all requests is probably wrong."""
 _PROBE_TOKENS = 8
 _LOOK_SHARE = 0.1
-"""Largest share of the time spent on checking the model: a router needs a second to list thousands of models."""
+"""Maximum share of the time for checks which model is served: on a large router one check takes a second."""
 _LONGEST_PAUSE = 1.0
 """Maximum seconds between two checks of the model while an answer waits for the check."""
 TRIES = 3
 """Default number of tries for one job if infrastructure fails."""
 
 OnFailure = Callable[[str, int, InfrastructureError, bool], None]
-"""Called after every failed try: (key, number, error, whether the job was given up)."""
+"""Callback after every failed try of a job: (the job's key, number of the try, error, whether the job was given up)."""
 Refusal = Literal["context", "refused"]
 
 
@@ -45,9 +45,9 @@ Refusal = Literal["context", "refused"]
 class Answer:
     key: str
     number: int
-    """Counts the requests of one key, from 1."""
+    """Number of the request among the requests with the same `key`, from 1."""
     reply: str
-    """The server's error text if it refused the request."""
+    """The model's reply, or the server's error text if the server refused the request."""
     refusal: Refusal | None = None
     """Why the server refused the request: it exceeds the context, or its content was refused."""
     finish_reason: str = "stop"
@@ -67,18 +67,18 @@ class AskingResult:
 
     folder: Path
     summary: dict[str, Any]
-    """The field `left` counts the jobs without a result."""
+    """Counts for the user; the field `left` is the number of jobs without a result."""
     stopped: str | None
     """Why the command ended before every job was tried; None if all were tried."""
 
     @property
     def exit_status(self) -> int:
-        """0, or 3 if some jobs have no result after infrastructure failures."""
+        """Exit status of the command: 0 if every job has a result, otherwise 3."""
         return 0 if self.stopped is None and not self.summary["left"] else 3
 
 
 class RefusedEarlyError(Exception):
-    """The server refused a request before it answered any: the reason may be the request's form or its content."""
+    """The server refused a request before it answered any request, so the form of all requests may be wrong."""
 
     def __init__(self, reason: UserError) -> None:
         super().__init__(str(reason))
@@ -104,9 +104,9 @@ class AskedModel:
     """The model has answered a request in this session."""
     _refused_early: int = 0
     _next_look: float = 0.0
-    """Time from which the model may be checked again."""
+    """Earliest time (`time.monotonic`) of the next check which model the server serves."""
     _form_is_right: bool = False
-    """The form of the requests is accepted, so the reason of a refusal is the request's content."""
+    """Whether the server has accepted the form of the requests; later refusals then concern a request's content."""
 
     async def settle_form(self) -> dict[str, Any]:
         """Test once whether the server accepts the JSON schema; if it refuses, send requests without the schema.
@@ -140,7 +140,7 @@ class AskedModel:
             left = {key: jobs[key] for key in refused}
 
     async def _round(self, jobs: Mapping[str, Callable[[], Awaitable[None]]]) -> dict[str, UserError]:
-        """Run the jobs; return the keys of those that were refused early, with the reasons."""
+        """Run the jobs; map the key of each job that raised `RefusedEarlyError` to the server's reason."""
         refused: dict[str, UserError] = {}
 
         async def one(key: str) -> None:
@@ -174,11 +174,11 @@ class AskedModel:
         sample: int = 0,
         form: RequestForm | None = None,
     ) -> Answer:
-        """Return the model's answer, or the server's refusal of the request's content. `key`, `number` and `sample`
-        decide the seed. Before it returns, the server is asked again whether it still serves the same model.
+        """Return the model's answer, or an Answer with `refusal` if the server refuses the request's content. `key`,
+        `number` and `sample` determine the seed. Check afterwards that the server still serves the same model.
 
-        Raises InfrastructureError; RefusedEarlyError if the server refuses before its first answer; UserError after too
-        many such refusals, for any other refusal, and if another model is served.
+        Raises InfrastructureError; RefusedEarlyError if the server refuses the request before its first answer;
+        UserError after `_MOST_REFUSED` such refusals, for other refusals, and if the model has changed.
         """
         player = self.model.conversation(key, sample, form or self.form)
         try:
@@ -211,14 +211,14 @@ class AskedModel:
         return answer
 
     async def _confirm(self, player: Player) -> None:
-        """Call `Player.confirm`. Slow checks are made less often, and one check serves all waiting answers."""
+        """Call `Player.confirm`; after a slow check, wait longer before the next check."""
         await asyncio.sleep(max(0.0, self._next_look - time.monotonic()))
         began = time.monotonic()
         await player.confirm()
         self._next_look = began + min((time.monotonic() - began) / _LOOK_SHARE, _LONGEST_PAUSE)
 
     def _judge_refusal(self, answer: Answer, reason: UserError) -> Answer:
-        # A restarted server may have a shorter context. It refuses anything else because of the content.
+        # Ignore answers of earlier sessions if a prompt is too long now: a restarted server may have a shorter context.
         answered_before = self.answered_before and answer.refusal == "refused"
         if self._answered or self._form_is_right or answered_before:
             return answer

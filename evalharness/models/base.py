@@ -26,7 +26,7 @@ class Reply:
     stopped_by: str | None = None
     """The stop sequence that ended generation, if the server reports it."""
     tells_stop: bool = True
-    """Whether the server reports for every reply if a stop sequence ended it."""
+    """Whether the server reports for every reply whether a stop sequence ended the reply."""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     """All generated tokens, including reasoning."""
@@ -41,34 +41,34 @@ class Reply:
     """Seconds from sending the request to the end of the answer; failed tries are not included."""
     failed_tries: tuple[FailedTry, ...] = ()
     plan: str | None = None
-    """Name of the reference plan that this reply belongs to, if the policy follows one."""
+    """Name of the reference plan whose action this reply contains; None if the policy follows no reference plan."""
 
 
 @dataclass(frozen=True)
 class RequestForm:
-    """The form of a requested reply; `Sampling` holds how its tokens are sampled."""
+    """The form of one chat request; `Sampling` has the sampling fields that are the same for all requests."""
 
     stop: tuple[str, ...] = ()
     """Stop sequences."""
     response_format: Mapping[str, Any] | None = None
-    """The field of the chat completions API, for servers that can enforce a JSON schema."""
+    """`response_format` of the chat completions API: a JSON schema that the server enforces."""
     max_tokens: int | None = None
     """None: use the value of `Sampling`."""
     episode: str = ""
-    """Key of the episode, for a router that groups requests; it is sent in a header, not in the request's body."""
+    """Key of the episode. A header sends it, so that a router can send all requests of an episode to one server."""
     temperature: float | None = None
     """None: use the value of `Sampling`."""
     tools: bool = False
-    """Send the tool `act(command)`, and no stop sequences."""
+    """Whether to send the tool `act(command)` instead of the stop sequences."""
     nonce: str = ""
     """Part of the seed, so that several requests of one turn get different seeds."""
 
 
 class PolicyError(InfrastructureError):
-    """The policy gave no usable reply, and the model is not the cause: the episode is started again."""
+    """The policy gave no usable reply because infrastructure failed; the run starts the episode again."""
 
     refuses_all = False
-    """Further requests would also be refused: no other episode can be played now."""
+    """Whether the server would also refuse the requests of all other episodes."""
 
 
 class ContextOverflowError(Exception):
@@ -84,7 +84,7 @@ class Environment(Protocol):
 
     @property
     def last_call(self) -> CallTimes:
-        """Times of the last call."""
+        """Times of the last call of `reset` or `step`."""
 
     async def reset(self, task: Task) -> tuple[str, str, dict[str, Any]]:
         """Reset the environment; return (goal, first observation, info)."""
@@ -100,22 +100,22 @@ class Environment(Protocol):
 
 
 class Player(Protocol):
-    """A policy's side of one episode, or of one conversation without an environment."""
+    """Gives a policy's replies in one episode, or in one conversation without an environment."""
 
     async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
         """Answer the conversation so far; `turn` counts from 1. Without `form`, the player uses its own."""
 
     async def confirm(self) -> None:
-        """Check after the last reply that all replies came from the model that the run began with. Raises UserError if
-        they did not, InfrastructureError if this cannot be checked now."""
+        """Check after the last reply that the server still serves the model with which the run began. Raises UserError
+        if it serves another model, InfrastructureError if the server does not answer."""
         return  # a scripted policy has no model that could change
 
     def finish(self, episode: Episode) -> Episode:
-        """Called once at the episode's end. Return the episode with the facts that only the policy knows."""
+        """Return the episode with facts that only the policy knows. The loop calls this once, at the episode's end."""
         return episode
 
     def void(self) -> None:
-        """Called instead of `finish` if infrastructure failed: the episode is started again."""
+        """Discard the episode. The loop calls this instead of `finish` if infrastructure failed."""
         return
 
 

@@ -24,8 +24,7 @@ class TryFailedError(Exception):
     def __init__(
         self, kind: str, reason: str, retry_after: float | None = None, status: int | None = None
     ) -> None:
-        """`kind` as in `FailedTry`; `retry_after` is the number of seconds that the server asks to wait; `status` is
-        the HTTP status of a busy or broken server."""
+        """`kind`: as in `FailedTry`; `retry_after`: seconds that the server asks to wait; `status`: HTTP status."""
         super().__init__(reason)
         self.kind = kind
         self.retry_after = retry_after
@@ -33,7 +32,7 @@ class TryFailedError(Exception):
 
 
 class RequestRefusedError(UserError):
-    """The server refuses this request permanently; it may answer other requests."""
+    """The server refuses this request permanently, so another try is useless; it may answer other requests."""
 
     def __init__(self, text: str, server_error: ServerError) -> None:
         super().__init__(text)
@@ -55,11 +54,11 @@ class RequestRefusedError(UserError):
 
 
 class RequestFaultError(RequestRefusedError):
-    """The server says that the request is wrong (400, 422): another form of the request may be accepted."""
+    """The server says that the request is wrong (400, 422); it may accept the request with other fields."""
 
 
 class ContentFilteredError(RequestFaultError):
-    """The server's content filter withholds the reply; the model itself has refused nothing."""
+    """The server's content filter withholds the reply. The model itself did not refuse to answer."""
 
 
 class ErrorInsteadError(Exception):
@@ -116,7 +115,7 @@ def refuses_response_format(message: str) -> bool:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds to wait (RFC 9110, section 10.2.3). A date is compared with the server's clock, not ours."""
+    """Return the seconds in the header Retry-After (RFC 9110, section 10.2.3); for a date, the seconds since `Date`."""
     value = headers.get("Retry-After", "").strip()
     if value.isdecimal():
         return float(value) if len(value) < 10 else None
@@ -143,7 +142,7 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
         if body["choices"] or not _blocks(body):
             choice = body["choices"][0]
         finish_reason = _word(choice.get("finish_reason")) or "stop"
-        if server_error := read_filter_error(finish_reason):  # some servers then send no message
+        if server_error := read_filter_error(finish_reason):  # some servers send no message with this reason
             raise ErrorInsteadError(server_error)
         message = choice["message"]
         text, beside = _parts(message.get("content"))
@@ -159,7 +158,7 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
         text, reasoning = (part.encode("utf-8", "replace").decode() for part in (text, reasoning))
         if finish_reason in _BROKEN_OFF:
             raise TryFailedError("server_error", f"the server ended its reply early ({finish_reason})")
-        stopped_by = choice.get("stop_reason", choice.get("matched_stop"))  # vLLM; SGLang
+        stopped_by = choice.get("stop_reason", choice.get("matched_stop"))  # keys of vLLM and of SGLang
         return {
             "text": text,
             "source": _source(body),
@@ -251,7 +250,7 @@ def _blocks(body: Mapping[str, Any]) -> bool:
 
 
 def _source(body: Mapping[str, Any]) -> dict[str, str | None]:
-    places = (body, body.get("metadata"), body.get("sglext"))  # SGLang, older and newer
+    places = (body, body.get("metadata"), body.get("sglext"))  # last two: older and newer SGLang
     version = next(
         (
             place["weight_version"]

@@ -39,14 +39,14 @@ def make_client(
         api_key=key,
         connections=config.concurrency or CONNECTIONS,
         timeout=config.timeout,
-        # If another server can answer, it is less useful to wait for this one.
+        # With several servers, give up earlier: another server can answer the request.
         tries=6 if len(config.endpoints) < 2 else 3,
         expected=expected,
         template_kwargs=config.template_kwargs,
         extra_fields=config.extra_fields,
         headers=config.headers,
         session_header=config.session_header,
-        # The probe at the start must have the form of the agent's later requests.
+        # `start` sends a test request, which must have the same fields as the agent's later requests.
         turn_form=RequestForm(tools=True) if agent.chosen.kind.calls_tools else TURN_FORM,
         reports=reports,
     )

@@ -54,11 +54,11 @@ CONNECTIONS = 1024
 """Maximum number of connections of one client: above any useful concurrency."""
 _CHAT = "/chat/completions"
 START_WAIT = 60.0
-"""Seconds for which a server may be too busy for the very first request, before any episode is played."""
+"""Seconds for which `start` retries its first request while the server is too busy."""
 
 
 class EndpointError(PolicyError):
-    """The endpoint gave no usable answer within the limits for retries."""
+    """The endpoint gave no usable answer within the allowed number and time of tries."""
 
     def __init__(self, message: str, tries: tuple[FailedTry, ...] = ()) -> None:
         super().__init__(message)
@@ -69,7 +69,7 @@ class EndpointError(PolicyError):
 
 
 class RefusedError(EndpointError):
-    """The endpoint has refused every request for so long that further requests would be refused, too."""
+    """The endpoint was too busy for every request during the whole time limit, so other episodes would fail, too."""
 
     refuses_all = True
 
@@ -85,8 +85,8 @@ def merge_system(messages: list[Message]) -> list[Message]:
 
 
 def request_seed(seed: int, task_id: str, sample: int, turn: int, nonce: str = "") -> int:
-    """Return the seed of a turn, at most 31 bits. A repeated turn gets the same seed, in whatever order turns are
-    played. `nonce` as in `RequestForm`."""
+    """Return the seed of a turn's request, at most 31 bits. The seed depends only on the arguments, so a repeated turn
+    gets the same seed. `nonce` as in `RequestForm`."""
     which = f"{turn}/{nonce}" if nonce else f"{turn}"
     digest = hashlib.sha256(f"{seed}/{task_id}/{sample}/{which}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1
@@ -137,7 +137,7 @@ class ChatEndpoint:
         self._tells_stop = True
         self._limit_field = "max_tokens"
         self._streams = False
-        """The server answers only with streams."""
+        """Whether the server answers only with streams."""
         self._turn_form = turn_form
         self._template_kwargs = dict(template_kwargs or {})
         self._extra_fields = dict(extra_fields or {})
@@ -185,7 +185,7 @@ class ChatEndpoint:
             self._served, unlisted = None, error
         if self._expected is not None:
             require_same(self.base_url, self._expected, self._served)
-        self._expected = self._served  # also after a restart
+        self._expected = self._served  # `start` is called again after a restart, and then checks this
         self.max_model_len = self._served.max_model_len if self._served else None
         self._retry_policy = RetryPolicy(limit, self._reports.status)
         try:
@@ -209,7 +209,7 @@ class ChatEndpoint:
         return self._opened
 
     async def _say_ok(self) -> None:
-        """Request one reply. Find out which fields the server refuses, and omit them from then on."""
+        """Request one reply. If the server refuses fields, omit these fields from this and all later requests."""
         while True:
             try:
                 return await self._probe()
@@ -248,7 +248,7 @@ class ChatEndpoint:
         self._tells_stop = reply.tells_stop
 
     def facts(self) -> dict[str, Any]:
-        """Return how requests to this server are written, as `start` found out."""
+        """Return, for the manifest, the form of the requests that the server accepts."""
         return {
             "sampling": without(self.sampling.fields(), self.left_out),
             "left_out": sorted(self.left_out),
@@ -279,7 +279,7 @@ class ChatEndpoint:
             try:
                 async with self._looking:
                     if self._looked < called:
-                        looked = time.monotonic()  # after waiting for the checks of other callers
+                        looked = time.monotonic()  # `began` was before the wait for the lock
                         if self._served is not None:
                             await require_still(self._transport, self._served)
                         self._looked = looked
@@ -345,8 +345,8 @@ class ChatEndpoint:
     async def _wait_after(
         self, failure: TryFailedError, failed: list[FailedTry], started: float, began: float
     ) -> None:
-        """Note a failed try of a call that began at `started`, and wait before the next try. Raises EndpointError if
-        there is no further try."""
+        """Append a failed try to `failed`, and wait before the next try. Raises EndpointError if no try is left.
+        `started`: time of the call's first try; `began`: time of the failed try."""
         pause = pause_before_retry(failure, len(failed))
         now = time.monotonic()
         self._retry_policy.note_failure()

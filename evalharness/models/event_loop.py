@@ -54,7 +54,7 @@ def _run_here(coroutine: Coroutine[Any, Any, Result]) -> Result:
 
 
 def _run_beside(coroutine: Coroutine[Any, Any, Result]) -> Result:
-    """Run the coroutine in another thread: a notebook's thread already runs an event loop, and loops cannot nest."""
+    """Run the coroutine in another thread: a notebook already runs an event loop in its own thread."""
     loop = _new_loop()
     thread = threading.Thread(target=loop.run_forever, name="evalharness", daemon=True)
     thread.start()

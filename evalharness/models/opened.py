@@ -1,4 +1,4 @@
-"""A policy that is checked but not started, and a started one."""
+"""Define a policy before its start (`Prepared`) and after its start (`Opened`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Reports:
     status: Status = lambda text: None
     """Called with one line of status."""
     event: Status = lambda text: None
-    """Called with one line to store: a server died, came back or was given up."""
+    """Called with one line about an event of a server (death, restart, end of restarts); the run stores the line."""
     overload: Callable[[], None] = lambda: None
     """Called if a request was refused with 429 or 503."""
     retry: Callable[[], None] = lambda: None
@@ -38,7 +38,7 @@ class Opened:
 
     policy: Policy
     failure: Callable[[], str | None] = lambda: None
-    """Why the policy can never answer again; None while it can."""
+    """Return why the policy can never answer again; None while the policy can answer."""
     facts: Mapping[str, Any] | None = None
     """Facts known only after the start: the server's version and arguments."""
     metrics: Callable[[], Sequence[str]] = lambda: ()
@@ -55,15 +55,15 @@ class Prepared:
     """(run folder, callbacks) -> the started policy."""
 
     server: Callable[[], str] = lambda: ""
-    """Return the endpoints, or the command line of the vLLM that would be started; for people."""
+    """Return the endpoints, or the command line of the vLLM that `open` starts, as text for the user."""
 
     missing: UserError | None = None
-    """The error if no server answers. A run with episodes left raises it instead of calling `open`."""
+    """Error if no server answers. A run with unplayed episodes raises this error instead of calling `open`."""
 
     @property
     def address(self) -> str | None:
-        """The endpoint's URL if its server does not say which model it serves: then only the URL distinguishes two
-        models of the same name. None otherwise."""
+        """URL of an endpoint whose server does not report which model it serves; None for other models. Only the URL
+        distinguishes two such models of the same name."""
         return self.identity.get("url")
 
 

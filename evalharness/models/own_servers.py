@@ -50,7 +50,7 @@ _NAMED = ["demo", "demo-base", *SCRIPTED]
 
 @dataclass(frozen=True)
 class ToServe:
-    """The model that servers are started for, and its name in requests."""
+    """A model that vLLM servers load at their start, with the arguments of these servers."""
 
     model: str
     served_name: str
@@ -68,7 +68,7 @@ class ResolvedModel:
 
     identity: dict[str, Any]
     planned: ToServe
-    """The model to serve; its checkpoint may not exist yet."""
+    """The model to serve. Its checkpoint may not exist before `make` is called."""
     make: Callable[[Status], ToServe]
     """Make the checkpoint and return `planned`; merging an adapter can take minutes."""
 
@@ -79,7 +79,7 @@ def own_servers(
     on_status: Status,
     serve: SharedServers | None,
 ) -> Prepared:
-    """Make all possible checks, and return the policy that starts the servers."""
+    """Make all checks that need no running server, and return the policy that starts the servers."""
     resolved = resolve_model(config, on_status, tools=agent.chosen.kind.calls_tools)
     command = find_server(config.vllm)
     placed = place_replicas(

@@ -40,10 +40,10 @@ class Replica:
     restarts: int = 0
     up: bool = True
     gone: str | None = None
-    """Why the server will never answer again; None while it can."""
+    """Why the server will never answer again; None while the server can answer or can be restarted."""
     down_since: float = 0.0
     asked: set[asyncio.Timeout] = field(default_factory=set)
-    """The timeouts of its current requests; expiring one cancels its request."""
+    """Timeouts of the server's current requests; when a timeout expires, its request is cancelled."""
 
     def mark_down(self) -> None:
         """Mark the server as down and cancel its current requests at once."""
@@ -73,7 +73,7 @@ class Replicas:
         return _ReplicaPlayer(self, key, sample, form)
 
     def failure(self) -> str | None:
-        """Return why no server can ever answer again; None while one can."""
+        """Return why no server can ever answer again; None while some server can."""
         reasons = [replica.gone for replica in self.replicas]
         return None if None in reasons else "; ".join(filter(None, reasons))
 
@@ -84,8 +84,8 @@ class Replicas:
         await asyncio.gather(*(replica.endpoint.close() for replica in self.replicas))
 
     async def choose(self, current: Replica | None) -> Replica:
-        """Return `current` while it is up, otherwise the server with the fewest requests; wait while all are being
-        restarted. An endpoint that has been down for `_ASK_AGAIN` seconds is tried again."""
+        """Return `current` if this server is up, otherwise the server with the fewest requests. Wait while all servers
+        are being restarted. Count an endpoint that has been down for `_ASK_AGAIN` seconds as up again."""
         now = time.monotonic()
         for replica in self.replicas:
             if replica.server is None and not replica.up and now - replica.down_since > _ASK_AGAIN:
@@ -106,8 +106,8 @@ class Replicas:
                 await self._changed.wait()
 
     async def handle_lost(self, replica: Replica, error: EndpointError) -> None:
-        """Handle an endpoint that gave no usable reply. Its episodes move to another endpoint if there is one. A
-        managed server that is alive but does not answer is killed; its watcher then restarts it."""
+        """Handle a server that gave no usable reply. Mark an endpoint as down if another endpoint can take over its
+        episodes. Kill a managed server that hangs, so that `_watch` restarts it. Otherwise raise `error`."""
         if not replica.up:
             return
         if replica.server is not None:
@@ -185,8 +185,8 @@ class _ReplicaPlayer(Player):
                 await self.group.handle_lost(replica, error)
 
     async def confirm(self) -> None:
-        """Check the episode's endpoint. A server that the harness started needs no check: the hash of its model is
-        known. A server that the episode left was checked when it failed."""
+        """Check which model the episode's endpoint serves. Skip a server that the harness started, because the hash of
+        its model is known. Endpoints that the episode used earlier were checked when they failed."""
         if self.replica is not None and self.replica.server is None:
             await self.replica.endpoint.confirm()
 
@@ -199,7 +199,7 @@ async def connect(replicas: Sequence[Replica], reports: Reports) -> AsyncIterato
     try:
         await asyncio.gather(*(client.start() for client in clients))
         ways: list[dict[str, Any]] = []
-        """The different ways in which requests are written."""
+        """Distinct forms of requests that the servers accept (`ChatEndpoint.facts`)."""
         for client in clients:
             if (way := client.facts()) not in ways:
                 ways.append(way)

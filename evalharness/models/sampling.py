@@ -10,10 +10,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Sampling:
-    """The sampling of replies. Greedy by default, like the published main results.
+    """The sampling fields of a request; None omits a field. The default is greedy, like the published main results.
 
     A request contains all fields, even neutral ones: vLLM takes an omitted field from the checkpoint's
-    `generation_config.json`, and a "greedy" run with a repetition penalty of 1.05 is not greedy. None: omit the field.
+    `generation_config.json`, and with a repetition penalty of 1.05 from there the run would not be greedy.
     """
 
     temperature: float | None = 0.0
@@ -42,14 +42,14 @@ _NEUTRAL: dict[str, float] = {
     "frequency_penalty": 0.0,
     "repetition_penalty": 1.0,
 }
-"""The value with which a field has no effect. For `top_k`, vLLM, SGLang and llama.cpp agree only on -1."""
+"""Field -> value without an effect. For `top_k`, only -1 has no effect in all of vLLM, SGLang and llama.cpp."""
 _BEYOND_OPENAI = frozenset({"top_k", "min_p", "repetition_penalty"})
 """Fields outside OpenAI's own interface, which refuses unknown fields."""
 
 
 def may_be_left_out(field: str, value: Any) -> bool:
-    """Return whether a request means the same without this field. A seed only makes sampled replies repeatable.
-    Without a stop sequence the model invents observations, but the parser cuts the reply at the same place."""
+    """Return whether a request without this field gives an equivalent reply. The seed only makes a reply repeatable.
+    Without stop sequences the reply is longer, but the parser cuts it at the same place."""
     return field in ("seed", "stop", "stream_options") or (field in _NEUTRAL and value == _NEUTRAL[field])
 
 
@@ -57,7 +57,7 @@ def refused_fields(message: str, request: dict[str, Any]) -> set[str]:
     """Return the fields of `request` that a refusal names and that may be omitted."""
     words = set(re.findall(r"\w+", message))
     if not re.search(r"""["'`]stop["'`]""", message):
-        words.discard("stop")  # messages also use this word for other reasons
+        words.discard("stop")  # without quotes, "stop" can be an ordinary verb
     return {name for name, value in request.items() if name in words and may_be_left_out(name, value)}
 
 

@@ -19,7 +19,7 @@ def _say(thought: str, action: str, *, plan: str | None = None) -> Reply:
 
 @dataclass
 class _ScriptPlayer(Player):
-    """Gives the replies of a script one after the other."""
+    """Gives the replies of a list in order, one in each turn."""
 
     load: Callable[[], Awaitable[Sequence[Reply]]]
     replies: Sequence[Reply] | None = None
@@ -44,7 +44,7 @@ class OraclePolicy(Policy):
 
 
 class ReferencePolicy(Policy):
-    """Follows the environment's reference plans, one in each sample. For the audit of labels."""
+    """Follows one reference plan of the environment in each sample; the audit of subgoal labels uses this policy."""
 
     def player(self, task: Task, sample: int, environment: Environment) -> Player:
         async def load() -> list[Reply]:
@@ -74,7 +74,7 @@ class _RandomPlayer(Player):
 
 @dataclass
 class RandomPolicy(Policy):
-    """Chooses uniformly among the valid actions, without the help action (`Actions.help_action`).
+    """Chooses uniformly among the valid actions except the help action (`Actions.help_action`).
 
     The choices of an episode depend only on (seed, task, sample).
     """

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _LIST_S = 30.0
 """Maximum seconds until the last byte of a list of models."""
 _ASK_AGAIN = 1.1
-"""Seconds until a second request: a `created` in whole seconds has then changed if it is the request's time."""
+"""Seconds between two requests for the list: if `created` (in whole seconds) differs, it is the time of the request."""
 _A_DAY = 86_400
 _PAUSE = 1.0
 _SHOWN = 20
@@ -33,7 +33,7 @@ _SHOWN = 20
 
 
 class NoAnswerError(UserError):
-    """No server at the address says which model it serves."""
+    """No server at the address reports which model it serves."""
 
 
 class UnreachableError(NoAnswerError):
@@ -124,7 +124,7 @@ async def describe(
         except TryFailedError as failure:
             if failure.status is None:
                 raise _unreachable_error(transport.base_url, failure) from None
-            # The server is busy or loads its model. It may have a list, so do not treat it as a server without one.
+            # The server is busy or still loads its model; later it may list its models.
             if time.monotonic() - began + _PAUSE > wait_s:
                 raise NoAnswerError(
                     f"{transport.base_url}/models does not say which model is served: {failure}; try again later"
@@ -149,7 +149,7 @@ async def require_still(transport: Transport, expected: ServedModel) -> None:
         raise _other_model_error(
             transport.base_url, f"{json.dumps(expected.to_json())} there; {error}"
         ) from None
-    if served is None:  # behind a router, the backends may be restarting
+    if served is None:  # a router lists no model while the servers behind it restart
         raise TryFailedError("server_error", f"{transport.base_url}/models lists no model now")
     if expected.created is None:
         served = replace(served, created=None)
@@ -157,7 +157,7 @@ async def require_still(transport: Transport, expected: ServedModel) -> None:
 
 
 def require_same(base_url: str, expected: ServedModel, served: ServedModel | None) -> None:
-    """Raise UserError if another model is served than at the start of the run."""
+    """Raise UserError if `served` differs from `expected`, the model at the start of the run."""
     now = served.to_json() if served else {}
     if changed := differences(expected.to_json(), now):
         raise _other_model_error(base_url, "\n  ".join(changed))

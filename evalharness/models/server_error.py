@@ -15,7 +15,7 @@ _TEXTS = frozenset({
 })  # fmt: skip
 _CODES = frozenset({"code", "type", "status", "error_code", "error_type", "errorcode", "__type"})
 _PASSED = frozenset({"metadata", "innererror", "inner_error", "data", "response", "body"})
-"""Keys of an error inside an error. Other keys can repeat parts of the request, so they are not read."""
+"""Keys under which an error contains another error. Other keys may repeat the request, so they are not read."""
 _DEEPEST = 8
 _LONGEST = 4000
 """Maximum number of characters of all texts together."""
@@ -26,7 +26,7 @@ _FULL_CODES = (
     "tokenlimitexceeded", "maxtokensexceeded", "texttoolong", "contextwindowfull", "contextlengtherror",
     "inputlengthexceeded", "prompttokensexceeded", "stringabovemaxlength",
 )  # fmt: skip
-"""Codes, types and exception names of a full context, reduced to lower-case letters and digits."""
+"""Error codes, types and exception names which mean that the context is full; only lower-case letters and digits."""
 _TOKENS = r"(?:tokens?|characters)"
 _CONTEXT = (
     r"context[\w -]{0,20}(?:length|window|size|limit|budget)|n_ctx|max_?(?:seq|model|num|input)_?\w{0,12}"
@@ -86,7 +86,7 @@ _USED_UP = frozenset({"insufficientquota", "billinghardlimitreached", "insuffici
 @dataclass(frozen=True)
 class ServerError:
     status: int
-    """The HTTP status; if it is 200, the status that the error itself names."""
+    """The HTTP status. If the HTTP status is 200: the status in the error's own codes, or 500 without such a code."""
     message: str
     """The server's error text, at most 500 characters."""
     codes: frozenset[str]
@@ -120,7 +120,7 @@ class ServerError:
         """Whether the request is too long for the model, or for the server."""
         if self.status == 413:
             return True
-        if "request too large" in self.words:  # also for 429, by the account's tokens per minute
+        if "request too large" in self.words:  # even if 429: it exceeds the tokens per minute
             return True
         if _names_full(self.codes):
             return True
@@ -141,7 +141,7 @@ class ServerError:
 
     @property
     def may_be_length(self) -> bool:
-        """Whether the request may have been too long; a shorter request shows whether it was."""
+        """Whether the request may have been too long. Sending a shorter request shows whether this is the reason."""
         refused = 400 <= self.status < 500 and self.status not in (401, 402, 408, 409, 425, 429)
         other = self._is_about_form or self.is_filtered or _RATE_WORDS.search(self.words)
         return refused and not other

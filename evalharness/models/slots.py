@@ -1,4 +1,4 @@
-"""Limit the number of requests at the model: a fixed number, reduced while the server is overloaded.
+"""Limit the number of concurrent requests to a model; reduce the limit while the server is overloaded.
 
 Requests beyond the server's batch wait in its queue without a cost: with all episodes in flight, all advance equally
 and end at nearly the same time. Conversations beyond the server's key-value cache are expensive: each pushes out the
@@ -14,22 +14,22 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 MOST = 512
-"""Maximum for each server: more than the 416 tasks of a suite. vLLM runs 256 sequences by default; others queue."""
+"""Maximum number of slots for each server; more than the 416 tasks of a suite, so all tasks can run at once."""
 _CONVERSATION_TOKENS = 3_000
-"""Tokens of the servers' caches for each conversation: 30 turns of 80 tokens, and its share of the prompts. With 416
-simulated conversations the server computes nothing twice; with 2,000 tokens each it takes up to 1.7 times as long."""
+"""Tokens of the key-value cache that one conversation needs: 30 turns of 80 tokens, and a share of the prompts. In a
+simulation of 416 conversations the server computed no turn twice; with 2,000 tokens it took up to 1.7 times as long."""
 _FEWEST = 8
-"""Conversations that run however small the caches are: with fewer, each step of the model serves few of them. On a CPU
-with 8,192 tokens of cache a turn took 0.77 s of CPU time with eight conversations, and 2.07 s with two."""
+"""Minimum number of concurrent conversations, even if the cache is too small for them: small batches are slow. On a CPU
+with 8,192 tokens of cache, a turn took 0.77 s of CPU time with eight conversations, and 2.07 s with two."""
 _BACK_OFF = 0.7
 _REFUSED_AGAIN_S = 1.0
-"""Seconds until another refusal counts: refusals in quick succession have the same cause."""
+"""Minimum seconds between two reductions after refusals: refusals in quick succession have the same cause."""
 _PREEMPTED_AGAIN_S = 5.0
-"""Seconds until another preemption counts: a little more than two readings of the metrics."""
+"""Minimum seconds between two reductions after preemptions: a little more than two readings of the metrics."""
 
 
 class Slots:
-    """The slots at the model; the longest waiting request comes first. `limit` also limits the episodes in flight."""
+    """A semaphore for requests to the model with a variable `limit`, which also limits the episodes in flight."""
 
     def __init__(
         self, most: int, *, pinned: bool = False, clock: Callable[[], float] = time.monotonic
@@ -73,7 +73,7 @@ class Slots:
         self._changed.set()
 
     async def change(self) -> None:
-        """Wait for an event after the last wait: an episode's end, a change of the limit, or a call of `wake`."""
+        """Wait until an episode ends, the limit changes or `wake` is called; an event since the last wait counts."""
         await self._changed.wait()
         self._changed.clear()
 
@@ -98,7 +98,7 @@ class Slots:
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
                 self.leave()
-            elif turn in self._waiting:  # otherwise `_admit` has removed it meanwhile
+            elif turn in self._waiting:  # `_admit` may have removed it
                 self._waiting.remove(turn)
             raise
 
@@ -116,7 +116,7 @@ class Slots:
             self.leave()
 
     def set_cache(self, tokens: float) -> None:
-        """Limit the conversations to those that the servers' caches hold together."""
+        """Limit the conversations to the number that fits into the servers' caches of `tokens` in total."""
         if not self.pinned:
             self.most = min(self._asked, max(_FEWEST, int(tokens / _CONVERSATION_TOKENS)))
             if self.limit > self.most:

@@ -18,8 +18,8 @@ _TAIL = 8
 
 
 async def prompt_opens_reasoning(transport: Transport, request: Mapping[str, Any]) -> bool | None:
-    """Return whether the prompt ends inside the reasoning; None if the server has no `/tokenize` like vLLM's.
-    `request`: model, messages, and the other fields for the template."""
+    """Return whether the rendered prompt ends inside a reasoning block; None if the server has no `/tokenize` like
+    vLLM's. `request`: model, messages, and the other fields for the chat template."""
     try:
         tokens = (await _post(transport, "/tokenize", request)).get("tokens")
         if not isinstance(tokens, list) or not all(isinstance(token, int) for token in tokens):

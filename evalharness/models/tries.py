@@ -1,4 +1,4 @@
-"""Limit the retries of a job, of all jobs if the model is gone, and of requests to a server that does not answer."""
+"""Retry failed jobs and requests within limits; stop all jobs if the model can no longer answer."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ class AbortedError(InfrastructureError):
 
 @dataclass
 class Tries(Generic[K]):
-    """The tries of many concurrent jobs, each with a key."""
+    """Retries concurrent jobs, each with a key, and stops all jobs if the model's server no longer answers."""
 
     tries: int
     """Number of tries for one job."""
     on_failure: Callable[[K, int, InfrastructureError, bool], None]
-    """Called after every failed try: (key, number of the try from 1, error, whether the job is given up)."""
+    """Called after every failed try of a job: (its key, number of the try from 1, error, whether it is given up)."""
     model_gone: Callable[[], str | None] = lambda: None
     """Return why the model can never answer again; None while it can."""
     at_once: Callable[[], int] = lambda: 1
-    """Return the number of concurrent jobs: this many may fail together for one cause."""
+    """Return the number of concurrent jobs. One cause can fail them all, so fewer failures do not stop the command."""
     replies: Callable[[], int] = lambda: 0
     """Return how many requests the model has answered so far, if a job sends many requests."""
     _unanswered: int = 0
-    """Number of consecutive failures because the model gave no reply."""
+    """Number of failures without a usable reply (`PolicyError`) since the model's last answer."""
     _replies_then: int = 0
     """Value of `replies` at the last such failure."""
 
@@ -50,8 +50,8 @@ class Tries(Generic[K]):
         once: Callable[[], Awaitable[T]],
         hopeless: Callable[[InfrastructureError], str | None] = lambda error: None,
     ) -> T | None:
-        """Call `once`, again if infrastructure fails; return its result, or None if the job was given up. `hopeless`
-        returns why all other jobs would fail, too.
+        """Call `once`, and repeat the call if infrastructure fails. Return the result; None if the job was given up.
+        `hopeless` returns the reason if an error means that all other jobs would fail, too.
 
         Raises AbortedError if all other jobs would fail, StoreError if the disk refuses a write.
         """

@@ -29,7 +29,7 @@ class WorkProgress:
     """Jobs finished, including those of earlier sessions."""
     running: int = 0
     failures: int = 0
-    """Jobs given up after infrastructure failures; the same command tries them again."""
+    """Jobs given up after infrastructure failures; if the user repeats the command, they are tried again."""
     calls: int = 0
     """Requests answered in this session."""
     completion_tokens: int = 0
@@ -65,7 +65,7 @@ class WorkProgress:
         return []
 
     def counts(self) -> str:
-        """`scripts 12/40 · passed 10 (8 at call 1, 2 at call 2) · rejected 2 (KEYS 1, JSON 1) · 16 at work`."""
+        """Return for example `scripts 12/40 · passed 10 (8 at call 1, 2 at call 2) · rejected 2 · 16 at work`."""
         failed = [f"{self.failures} failed"] if self.failures else []
         parts = [f"{self.what} {self.finished}/{self.total}", *self.details(), *failed]
         return " · ".join([*parts, *([f"{self.running} at work"] if self.running or self.calls else [])])

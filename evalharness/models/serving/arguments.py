@@ -34,18 +34,18 @@ _REFUSED = {
 }
 THREADS_BIND = "VLLM_CPU_OMP_THREADS_BIND"
 _FEW_CORES = 4
-"""With at most this many cores, a CPU server computes on all of them. By default vLLM reserves one core for its front
-end, which uses little of it: on two cores that gave 50 tokens/s of the demo model instead of 83, and a run through all
-five families took 1.45 times as long. With more cores, vLLM's default is used: it considers which memory is near."""
+"""With at most this many cores, a CPU server computes on all cores. By default vLLM reserves one core for its front
+end. On two cores this default gave 50 tokens/s of the demo model instead of 83, and a run through all five families
+took 1.45 times as long. With more cores, vLLM's default is better: it binds threads to cores near their memory."""
 _MULTIPROCESSING = "VLLM_ENABLE_V1_MULTIPROCESSING"
 """Set to 0: by default vLLM computes in another process on a CPU, to pin its threads. With the default, on two cores a
 start took 36 s instead of 24, and eight tasks of ALFWorld 55 s instead of 50; the replies were the same."""
 _WAITING = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"}
-"""Variables that make waiting threads sleep instead of spin. Spinning is faster while the server is alone on two cores
-(131 turns in 58 s instead of 71); beside a training it gave 0.0 to 0.1 turns/s, and sleeping 0.3 to 0.6."""
+"""Variables that make waiting threads sleep instead of spin. On two cores, spinning is faster if nothing else runs (131
+turns in 58 s; 71 s with sleeping). During a training, spinning gave at most 0.1 turns/s, sleeping 0.3 to 0.6."""
 _BUSY = 0.4
-"""Threads sleep if other processes use more than this share of the cores: less than one of two cores."""
-# With one of these options, processes on other machines must reach this one, so it needs no loopback address.
+"""Threads sleep if other processes use more than this share of the cores; one busy core of two (0.5) is enough."""
+# With one of these options, the server's processes run on several machines, so a loopback address would be wrong.
 _MULTI_NODE = {"nnodes", "data-parallel-address", "distributed-executor-backend", "master-addr"}
 LOOPBACK = "127.0.0.1"
 _CACHE_SIZE = {"kv-cache-memory-bytes", "gpu-memory-utilization"}
@@ -74,7 +74,7 @@ def check_extra_arguments(extra: Sequence[str]) -> None:
 
 
 def extra_arguments(config: PolicyConfig, *, tools: bool) -> tuple[list[str], dict[str, Any]]:
-    """Return vLLM's arguments besides the model, and the model's identity as far as they decide it."""
+    """Return vLLM's arguments besides the model, and the part of the model's identity that depends on them."""
     try:
         extra = shlex.split(config.vllm_args)
     except ValueError as error:
@@ -153,8 +153,8 @@ def server_arguments(
 
 
 def _without_avx512() -> bool:
-    """Return whether torch has no fast bfloat16 for this x86 CPU: it multiplies row by row, which took three quarters
-    of the time of a small model."""
+    """Return whether this x86 CPU lacks AVX-512. Without AVX-512, torch multiplies bfloat16 matrices row by row, which
+    took three quarters of the time of a small model."""
     flags = cpu_flags()
     return "avx2" in flags and "avx512bw" not in flags
 
@@ -181,7 +181,7 @@ def server_environment(
 ) -> dict[str, str]:
     """Return `base` (default: our environment) with the server's variables. Variables that the user has set stay."""
     env = dict(os.environ if base is None else base)
-    # With the user's key, the server would refuse the harness's requests.
+    # vLLM would require the user's key from this variable, and refuse the harness's requests.
     env.pop("VLLM_API_KEY", None)
     env.update(command.env)
     env |= {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "PYTHONUNBUFFERED": "1"}

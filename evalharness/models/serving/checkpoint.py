@@ -16,7 +16,7 @@ from evalharness.base.errors import UserError
 from evalharness.base.reading import open_file, read_object, read_text, sha256_of
 
 FULL_HASH_BYTES = 2_000_000_000
-"""Weights of at most this many bytes are hashed completely, which takes seconds. Larger weights are hashed in part."""
+"""Maximum bytes of weights that are hashed completely, which takes seconds; of larger weights, samples are hashed."""
 
 TOKENIZER_FILES = (
     "tokenizer.json",
@@ -79,7 +79,7 @@ class CheckpointInfo:
     max_position_embeddings: int | None
     """Maximum context length in tokens, if the checkpoint states it."""
     has_chat_template: bool | None
-    """None if not known: vLLM has its own templates for Mistral tokenizers and some multimodal models."""
+    """None if not known: vLLM has built-in templates for Mistral tokenizers and some multimodal models."""
     weight_files: tuple[str, ...]
     weight_bytes: int
 
@@ -125,7 +125,7 @@ class CheckpointInfo:
 
 
 def is_local(model: str | Path) -> bool:
-    """Return whether `--model` names a folder and not a hub id: it exists, or it can only be a path."""
+    """Return whether `--model` names a folder and not a hub id: the folder exists, or the text is written as a path."""
     text = str(model)
     return text.startswith(("/", "./", "../", "~", ".\\")) or text in (".", "..") or Path(text).exists()
 
@@ -188,7 +188,7 @@ def cached_snapshot(model: str, revision: str = "main") -> Path | None:
     try:
         commit = (repository / "refs" / revision).read_text().strip()
     except OSError:
-        commit = revision  # a commit id has no file in refs
+        commit = revision  # `revision` is a commit id, for which refs has no file
     folder = repository / "snapshots" / commit
     return folder if folder.is_dir() else None
 

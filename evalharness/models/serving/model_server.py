@@ -55,12 +55,12 @@ class SharedServers:
     """
 
     def __init__(self, folder: Path) -> None:
-        """`folder` gets the servers' logs, instead of the runs' folders."""
+        """`folder` gets the servers' logs; without shared servers, each run's folder has its own log."""
         self._folder = folder
         self._servers: dict[str, ModelServer] = {}
-        """File name of the log -> its server. Each of a run's servers has its own log."""
+        """File name of a server's log -> the server. The name distinguishes several servers of one run."""
         self._what: dict[str, str] = {}
-        """Name of the log -> the arguments of its server, as text."""
+        """File name of a server's log -> the server's arguments, as text."""
         self._replaced: list[ModelServer] = []
         self._status: Status = lambda text: None
         """Callback of the current run for status lines."""
@@ -88,15 +88,15 @@ class SharedServers:
         on_status: Status | None = None,
         **what: Any,
     ) -> ModelServer:
-        """Return the server for these arguments; equal arguments return the same server. If the arguments change, the
-        old server is stopped first, so that its memory is free for the new one."""
+        """Return a server with the arguments `what`. Return the existing server if its arguments are equal; otherwise
+        the old server is stopped before the new one starts, so that its memory is free."""
         if on_status is not None:
             self._status = on_status
         key, made_of = log_path.name, repr(sorted(what.items()))
         if self._what.get(key) != made_of:
             if key in self._servers:
                 self._replaced.append(self._servers[key])
-            # Read `_status` at each call: a server that restarts reports to the run that is current then.
+            # Look up `_status` at each report: a later run may have replaced it, and then gets the report.
             tell = (lambda text: self._status(text)) if on_status is not None else None
             self._servers[key] = make(log_path=self._folder / log_path.name, on_status=tell, **what)
             self._what[key] = made_of
@@ -107,7 +107,7 @@ class SharedServers:
         self._replaced.clear()
 
     async def there(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
-        """Run the coroutine in the servers' thread. Cancelling this call cancels the coroutine."""
+        """Run the coroutine in the servers' event loop. If this call is cancelled, the coroutine is cancelled, too."""
         future = asyncio.run_coroutine_threadsafe(self._track(coroutine), self._loop)
         try:
             return await asyncio.wrap_future(future)
@@ -133,7 +133,7 @@ class SharedServers:
 
 
 class _SharedServer:
-    """A shared server in one run: the run starts it if necessary, and leaves it running at the end."""
+    """A shared server as one run uses it: `start` does nothing if the server is alive, and `stop` does nothing."""
 
     def __init__(self, lender: SharedServers, server: ModelServer) -> None:
         self._lender, self._server = lender, server

@@ -23,7 +23,7 @@ def gpus_of_one(extra: Sequence[str]) -> int:
 
 
 def _size(extra: Sequence[str], name: str) -> int:
-    """Return the size, at least 1, vLLM's default; vLLM itself refuses invalid sizes."""
+    """Return the value of a parallel size; 1, vLLM's default, if the size is missing or invalid."""
     words = [f"--{_SHORT[word]}" if word in _SHORT else word for word in extra]
     value = option_value(words, name) or ""
     return max(1, int(value)) if value.isdecimal() else 1
@@ -50,7 +50,7 @@ def visible_gpus(environment: Mapping[str, str] = os.environ) -> list[str]:
 def place_replicas(
     replicas: int, command: ServerCommand, extra: Sequence[str], *, deterministic: bool
 ) -> list[dict[str, str]]:
-    """Return each server's environment variables. Raises UserError if this machine cannot run the servers."""
+    """Return the environment variables of each server. Raises UserError if this machine cannot run so many servers."""
     if command.kind == "cpu" and replicas > 1:
         raise UserError("--replicas needs GPUs: a server on a CPU uses all its cores")
     if command.kind == "cpu" and deterministic:

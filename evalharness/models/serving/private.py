@@ -109,8 +109,8 @@ def installing(root: Path, on_line: Callable[[str], None]) -> Iterator[None]:
 def replace_install(
     path: Path, there: I | None, build: Callable[[Path], I], *, needs: Callable[[], None]
 ) -> I:
-    """Replace the installation `there` by the one that `build` makes in a new folder; `there` stays in use until the
-    new one is complete. After unused environments are removed, `needs` raises if there is too little space."""
+    """Replace the installation `there` by the installation that `build` makes in a new folder. `there` stays in use
+    until the new installation is complete. `needs` raises an error if the disk has too little space for `build`."""
     root = path.parent
     _remove_unused(root, there)
     needs()
@@ -150,7 +150,7 @@ def require_space(root: Path, wanted: int, what: str, error: type[UserError]) ->
 
 
 def answer_of(output: Sequence[str]) -> Any:
-    """Parse the JSON that a script printed after `evalharness: `."""
+    """Parse the JSON in the last line of a script's output that begins with `evalharness: `."""
     line = next(line for line in reversed(output) if line.startswith("evalharness: "))
     return json.loads(line.removeprefix("evalharness: "))
 

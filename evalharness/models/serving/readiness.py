@@ -22,7 +22,7 @@ async def is_healthy(http: ClientSession, base_url: str) -> bool:
 
 
 async def is_up(base_url: str, within: float) -> bool:
-    """Return whether /health answers on a new connection within so many seconds."""
+    """Return whether /health answers on a new connection within `within` seconds."""
     import aiohttp
 
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=within)) as http:

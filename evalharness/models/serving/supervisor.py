@@ -29,7 +29,7 @@ import subprocess
 import sys
 import time
 
-if __name__ != "__main__":  # the script has no site-packages, and starts in half the time without asyncio
+if __name__ != "__main__":  # the script needs none of these imports, and cannot import packages
     import asyncio
     from collections.abc import Mapping, Sequence
     from pathlib import Path
@@ -45,11 +45,11 @@ _TRACKER_SECONDS = 2.0
 _STARTING_SECONDS = 1.0
 """Seconds of grace before the command has started up."""
 _SWEEP_SECONDS = 40.0
-"""Seconds to wait after the grace period: the supervisor waits up to 30 s after SIGKILL."""
+"""Seconds for which `stop` waits after the grace period; the supervisor itself waits `_KILL_SECONDS` after SIGKILL."""
 
 
 class SupervisedProcess:
-    """A process that `start` starts. `stop` ends it, or the end of this process."""
+    """A command and its descendants. They end when `stop` is called or when the harness's process ends."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class SupervisedProcess:
 
         The folder `scratch` is removed after all processes have ended. Raises `InfrastructureError`.
         """
-        # Both ends are close-on-exec, so only the supervisor inherits its end and nothing delays end-of-file.
+        # Both sockets are close-on-exec: no other child holds our end open, so the supervisor sees its end-of-file.
         ours, theirs = socket.socketpair()
         try:
             with theirs, log.open("ab") if isinstance(log, Path) else log as output:
@@ -124,7 +124,7 @@ class SupervisedProcess:
         return not self._watcher.done() and self.returncode is None
 
     def at_work(self) -> None:
-        """Note that the command has started up: on `stop` it gets the full grace period."""
+        """Tell the supervisor that the command has started up: after `stop`, it gets the full grace period."""
         if not self._watcher.done():
             self._writer.write(b"at work\n")
 
@@ -137,7 +137,7 @@ class SupervisedProcess:
     async def stop(self) -> None:
         """End the command and its descendants. Idempotent; if this call is cancelled, the command still ends."""
         if not self._watcher.done():
-            self._supervisor.send_signal(signal.SIGCONT)  # the command may have stopped it
+            self._supervisor.send_signal(signal.SIGCONT)  # the command may have paused the supervisor
             # Close only the writing half: the exit status must still arrive.
             with contextlib.suppress(OSError):
                 self._writer.write_eof()
@@ -219,7 +219,7 @@ def main(control_fd: int, grace: float, scratch: str, command: list[str]) -> int
 
 
 def _wake_up_on(*signals: signal.Signals) -> int:
-    """Return a file descriptor from which each of these signals can be read as one byte."""
+    """Return a file descriptor that becomes readable, with one byte, when one of `signals` arrives."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
@@ -234,7 +234,7 @@ def _tell(control: socket.socket, message: str) -> None:
 
 
 def _reap(child: int) -> dict[int, int]:
-    """Return the exit statuses of ended children, also of adopted ones; without any child, that of `child` is 0."""
+    """Map process id to exit status for each ended child, also adopted ones. Without children, `child` counts as 0."""
     ended: dict[int, int] = {}
     while True:
         try:
