@@ -1,9 +1,9 @@
-"""Store answers of a model or a person outside a run, in a folder that can be continued. One process writes at a time.
+"""Store answers that belong to no run, for example a judge's; an interrupted command can continue the folder later.
 
 | file | content |
 |---|---|
-| `manifest.json` | the question: prompt with version and hash, model, sampling; and every start of the work |
-| ANSWERS | one answer per line, synced to disk at once |
+| `manifest.json` | prompt with version and hash, model, sampling; and every start of the command |
+| a file that the subclass names | one answer per line, synced to disk at once |
 | `errors.jsonl` | every failed try (infrastructure failures) |
 | `server.log` | output of the model's server |
 """
@@ -24,7 +24,7 @@ from evalharness.records.stored import SCHEMA
 
 
 def make_manifest(identity: Mapping[str, Any], name: str, **start: Any) -> dict[str, Any]:
-    """Make the folder's manifest. Continuing requires an equal `identity`; `sessions` describes each start."""
+    """Make the manifest for a first start with the facts `start`; later starts need an equal `identity`."""
     return {
         "schema": SCHEMA,
         "digest": digest(identity),
@@ -53,7 +53,7 @@ class AnswerFolder(RecordFolder):
         self._to_begin = manifest
 
     def note_start(self, **facts: Any) -> None:
-        """Add facts about this start to the manifest; the first call writes the start itself."""
+        """Add facts about this start to the manifest. The first call also writes this start's entry in `sessions`."""
         if self._to_begin is not None:
             self.begin({**self._to_begin, "sessions": [{**self._to_begin["sessions"][0], **facts}]})
             self._to_begin = None

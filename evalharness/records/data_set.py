@@ -16,9 +16,9 @@ from evalharness.base.terminal import say
 from evalharness.records.store import read_manifest
 
 TRAINING_DATA = "training data"
-"""`kind` of the model in the manifest of such a run."""
+"""`kind` of the model in the manifest of a run that was made from a data set."""
 MARK_SUFFIX = "_error"
-"""A turn with the mark `place` gets the format error `place_error`."""
+"""Suffix of a format error: if the data set marks a message with the error `place`, its turn gets `place_error`."""
 
 
 @contextmanager
@@ -68,7 +68,7 @@ def judged_folder(data: Path) -> Path:
 
 
 def _writer(path: Path) -> Callable[[Path, Path], Sequence[str]]:
-    """Return the function (file, folder) -> messages about lines that could not be read."""
+    """Return the function that converts a data set's file to a run folder; it returns messages about bad lines."""
     if (write_run := find_hook("run_from_file")) is None:
         raise UserError(f"{path} is a file; only evalharness.training can read a file as a run")
     return write_run

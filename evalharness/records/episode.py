@@ -25,8 +25,8 @@ EndedBy = Literal[
     "content_filter",
     "simulator_halted",
 ]
-"""`context_full`: the messages that cannot be dropped no longer fit into the context. `content_filter`: the server's
-content filter withheld a reply. `simulator_halted`: the last action halted the simulator, also in a second try."""
+"""`context_full`: the prompt does not fit into the context even without old turns. `content_filter`: the server's
+content filter withheld a reply. `simulator_halted`: the last action halted the simulator in two tries."""
 STORED = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 """Validation rules for a record from a run folder (`read_episode`)."""
 # A value outside these bounds means that the stored line is damaged.
@@ -47,7 +47,7 @@ class Record:
 
     __pydantic_config__: ClassVar[ConfigDict] = STORED
     where_set: ClassVar[tuple[str, ...]] = ()
-    """Rare keys; they are written only if they have a value, so that lines of older runs stay unchanged."""
+    """Rare keys, which are written only if they have a value; so lines of runs without them stay as in old versions."""
 
     def to_json(self) -> dict[str, Any]:
         # `asdict` would copy every value, which takes five times as long.
@@ -71,7 +71,7 @@ class FailedTry(Record):
     seconds: float
     """Seconds from the request to the failure."""
     waited: float
-    """Seconds to wait before the next try."""
+    """Pause in seconds between this failure and the next try; 0 after the last try."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class FurtherCall(Record):
     latency_s: Seconds = 0.0
     failed_tries: tuple[FailedTry, ...] = ()
     sent: str | None = None
-    """Hash of the messages, as in `Turn`."""
+    """Hash of the request's messages, as in `Turn.sent`."""
 
 
 @dataclass(frozen=True)
@@ -119,9 +119,9 @@ class Turn(Record):
     prompt_tokens: Count | None = None
     completion_tokens: Count | None = None
     cached_tokens: Count | None = None
-    """Number of prompt tokens in the server's cache; None if the server does not report it."""
+    """Number of prompt tokens that the server read from its cache; None if the server does not report the number."""
     policy_s: Seconds = 0.0
-    """Waiting time for the policy, including queueing, failed tries and the pauses after them."""
+    """Time until the policy gave its reply, including queueing, failed tries and the pauses between tries."""
     latency_s: Seconds = 0.0
     """Time of the successful request."""
     failed_tries: tuple[FailedTry, ...] = ()
@@ -134,7 +134,7 @@ class Turn(Record):
     reasoning_tokens: Count | None = None
     """Part of `completion_tokens`; None if the server does not count it."""
     calls: tuple[ToolCall, ...] = ()
-    """Tool calls, if actions are tool calls; the first was carried out if it called `act`."""
+    """Tool calls in the reply, if actions are tool calls. The action is the first tool call if it calls `act`."""
     further: tuple[FurtherCall, ...] = ()
     """Other model calls in this turn, before the call for the action."""
     valid_actions: tuple[str, ...] | None = None
@@ -142,14 +142,14 @@ class Turn(Record):
     sent: str | None = None
     """Hash of the messages that were sent (`agents.guard`); None in older runs."""
     stopped_by: str | None = None
-    """Stop sequence that ended the reply, if the agent has its own; `react` records a format error instead."""
+    """Stop sequence that ended the reply, for agents with their own stop sequences; `react` records a format error."""
     prompt_cut: bool = False
-    """Whether the server dropped a part of the prompt: the prompt grew, but the server counted no more tokens."""
+    """Whether the server dropped a part of the prompt: the prompt grew, but the server's token count did not."""
 
 
 @dataclass(frozen=True)
 class Trim(Record):
-    """A removal of the oldest turns: before `turn` the context was full, and `dropped` turns were removed."""
+    """A removal of old turns from a prompt: in `turn` the context was full, and the agent dropped `dropped` turns."""
 
     where_set: ClassVar[tuple[str, ...]] = ("call",)
 
@@ -175,7 +175,7 @@ class Trial(Record):
 
 @dataclass(frozen=True)
 class Episode(Record):
-    """A played sample of a task. If the agent had several trials, turns and scores are those of the last one."""
+    """One attempt (`sample`) at a task. If the agent had several trials, turns and scores are the last trial's."""
 
     where_set: ClassVar[tuple[str, ...]] = (
         "figures", "further", "earlier", "first_valid_actions", "outside", "words"
@@ -207,7 +207,7 @@ class Episode(Record):
     wall_s: Seconds
     worker_s: Seconds = 0.0
     plan: str | None = None
-    """Name of the known plan that was carried out; None if the policy chose the actions."""
+    """Name of the reference plan that the policy followed; None if the policy chose the actions itself."""
     figures: Mapping[str, float] = field(default_factory=dict)
     """Figures that the family defines for an episode (`OwnBenchmark.scores`)."""
     further: tuple[FurtherCall, ...] = ()
@@ -219,7 +219,7 @@ class Episode(Record):
     outside: Outside | None = None
     """Facts about an external agent (`--agent external`)."""
     words: str = ""
-    """Name of the game's own words (`Task.words`); empty: those of the family."""
+    """Name of the game's own action vocabulary (`Task.words`); empty if the family's vocabulary was used."""
 
     @property
     def all_turns(self) -> tuple[Turn, ...]:

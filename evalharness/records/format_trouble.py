@@ -47,7 +47,7 @@ def cut_prompts(episodes: int, turn: int) -> str:
 
 @dataclass
 class Replies:
-    """Counts replies by their format errors."""
+    """Counts replies with format errors, refused actions, template tokens and unknown tags."""
 
     max_tokens: int
     agent: str = "react"
@@ -59,7 +59,7 @@ class Replies:
     refused: Counter[str] = field(default_factory=Counter)
     """Actions that the environment refused."""
     tokens: Counter[str] = field(default_factory=Counter)
-    """Tokens of the chat template that the server left in replies; only the first of each reply counts."""
+    """Token of the chat template -> number of replies in which the server left it; one token counts per reply."""
     marks: Counter[str] = field(default_factory=Counter)
     """Unknown tags around an action -> number of replies."""
 
@@ -135,7 +135,7 @@ class Replies:
         )
 
     def troubles(self) -> dict[str, ReplyTrouble]:
-        """Return the warnings by their keys in the summary."""
+        """Map the summary's key of each problem (such as `format_trouble`) to the problem with its warning."""
         examples = dict(self.refused.most_common(_EXAMPLES))
         listed = {
             "format_trouble": (

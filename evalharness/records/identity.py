@@ -22,7 +22,7 @@ from evalharness.envs.base import Task, tasks_hash
 
 ANSWERED_BY = "answered_by"
 SOURCE = (ANSWERED_BY, "system_fingerprint", "weight_version")
-"""Keys of the facts about an endpoint's model and server that its first reply reports."""
+"""Keys of facts about an endpoint's model and server in the manifest; the endpoint's first reply has these facts."""
 _LONGEST = 300
 """Maximum length of a value in a message; a manifest may contain a value of any length."""
 
@@ -46,7 +46,7 @@ def make_identity(
 
 
 def digest(identity: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the whole identity, without secrets."""
+    """Return the SHA-256 of the identity after secrets are removed."""
     return hashlib.sha256(json.dumps(redact_data(identity), sort_keys=True).encode()).hexdigest()
 
 
@@ -62,8 +62,8 @@ def changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 
 def select_stable(source: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts about a reply's source that must not change during a run. Hosted services may change their
-    `system_fingerprint` at any time, but that of vLLM is a hash of the server's configuration."""
+    """Return the facts about a reply's source that must not change during a run. Omit the `system_fingerprint` of
+    hosted services, which may change at any time; keep vLLM's, which is a hash of the server's configuration."""
     return {
         key: source[key]
         for key in SOURCE
@@ -72,7 +72,7 @@ def select_stable(source: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def other_answerers(starts: Sequence[Any]) -> list[str]:
-    """Return a line for each difference between the replies' sources in the last start and in an earlier start."""
+    """Return a line for each fact in `SOURCE` that differs between the last start and an earlier start of the run."""
 
     def source_of(start: Any) -> dict[tuple[str, str], Any]:
         facts = start.items() if isinstance(start, Mapping) else ()
@@ -97,7 +97,7 @@ def _as_options(identity: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _NAMED = {"sample": "draw"}
-"""Name of an option in the manifest -> its name on the command line, if they differ."""
+"""Name of an option in the manifest -> the option's name on the command line, if the two names differ."""
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
@@ -118,8 +118,8 @@ def _clip_value(value: Any) -> str:
 
 
 def with_words_of(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return `now` with hashes only for the words of the agent's command that named a file at the first start. Another
-    word may name a file that the agent's program has written since then."""
+    """Return `now` without hashes for words of `--agent-command` that named no file at the run's first start. Such a
+    word may now name a file, because the agent's program has written the file since then."""
     before, after = (identity.get("config", {}).get("agent") for identity in (earlier, now))
     if not (isinstance(before, Mapping) and isinstance(after, Mapping)):
         return now
@@ -133,8 +133,8 @@ def with_words_of(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Mapping
 
 
 def _raise_samples(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return `earlier` with the number of samples of `now` if it is larger: existing attempts stay valid, so a run of 4
-    samples may continue to 10."""
+    """Return `earlier` with the number of samples of `now` if `now` has more samples. So a run with 4 samples of each
+    task can continue with 10; its finished episodes stay valid."""
     before, wanted = (identity.get("config", {}).get("samples", 1) for identity in (earlier, now))
     if not before < wanted:
         return earlier

@@ -53,7 +53,7 @@ def locate_lines(path: Path, again: str, read: Callable[[bytes], T]) -> Iterator
 
 
 def read_lines(path: Path, again: str, read: Callable[[bytes], T]) -> Iterator[T]:
-    """Yield the result of `read` for every complete line, as `locate_lines`."""
+    """Yield the result of `read` for every complete line. Arguments and errors are those of `locate_lines`."""
     return (value for _, _, value in locate_lines(path, again, read))
 
 
@@ -119,7 +119,7 @@ class LineFile:
             raise StoreError(f"cannot write {self.path}: {error.strerror}; {before}") from error
 
     def _require_in_place(self, descriptor: int) -> None:
-        """Check that nobody has replaced the file, for example an editor or a sync tool."""
+        """Raise StoreError if another program, such as an editor or a sync tool, has removed or replaced the file."""
         there = self.path.stat() if self.path.exists() else None
         if there is None or not os.path.samestat(os.fstat(descriptor), there):
             raise StoreError(

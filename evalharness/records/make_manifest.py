@@ -111,8 +111,8 @@ def make_manifest(
 
 
 def _suite_facts(config: RunConfig, specs: Mapping[str, EnvSpec], data: Path | None) -> dict[str, Any]:
-    """Return the number of tasks of each whole family. For families that have them, also return: own names of scores,
-    the draw of tasks, and facts about the tasks' data."""
+    """Return keys of the manifest: the number of tasks in each whole family (`expected`) and, for some families, own
+    names of scores (`scores`), the draw of tasks (`draw`), and facts about the tasks' data (`provenance`)."""
     suite, seed, questions = (
         config.selection.suite, config.selection.suite_seed, config.selection.questions,
     )  # fmt: skip

@@ -42,7 +42,7 @@ class ProtocolIdentity(Stored):
     texts: str | None = None
     """Protocol whose original prompt texts were used; the hash of the prompts includes these texts."""
     own_words: bool = False
-    """Whether our wording replaced the authors' prompt texts."""
+    """Whether the run used the harness's wording of the prompts instead of the authors' texts."""
     score: Literal["success", "progress", "none"]
     """The rate that the protocol reports: `success`, `progress` or `none`."""
     draw: Limit | None = None
@@ -52,8 +52,8 @@ class ProtocolIdentity(Stored):
 
 
 class RunOptions(Stored):
-    """The options that results depend on. Names are those of `config.yaml`, except that `draw` is `sample` here. An
-    option may also be missing from this list."""
+    """The options that results depend on. Names are those of `config.yaml`, except that `draw` is `sample` here. The
+    manifest can contain further options, which this class keeps."""
 
     suite_seed: SuiteSeed
     """Seed of an open suite; 0 is the suite that comes with the harness."""
@@ -82,7 +82,7 @@ class RunOptions(Stored):
     sample: int | None = None
     """`--draw`: number of tasks that are drawn in each family with the suite's seed."""
     subset: int | None = None
-    """Number of tasks that represent the whole held-out score."""
+    """`--subset`: number of tasks from which the whole held-out score is estimated."""
     tasks: str | None = None
     """Tasks that the user selected."""
     model: str | None = None
@@ -90,11 +90,11 @@ class RunOptions(Stored):
     lora: str | None = None
     """Path or name of the LoRA adapter."""
     engine: Literal["stock"] | None = None
-    """`stock`: TextWorld played ALFWorld, and pddlgym played PDDL. Absent: our engines played."""
+    """`stock`: TextWorld simulated ALFWorld, and pddlgym simulated PDDL. Absent: the harness's own simulators."""
     system: str | None = None
     """System message that replaced the one of the prompt files."""
     shots: int | None = None
-    """Number of worked examples in the prompt."""
+    """Number of example episodes in the prompt (few-shot)."""
 
     @model_validator(mode="after")
     def _has_own_perturbations(self) -> RunOptions:
@@ -109,7 +109,7 @@ class RunOptions(Stored):
 
     @property
     def chosen_agent(self) -> ChosenAgent | None:
-        """The run's agent; None if exactly this agent is not installed, so that its messages cannot be rebuilt."""
+        """The run's agent; None if this agent with the same version and code is not installed."""
         if self.agent is None:
             return find_agent(self.agent_name)
         return find_recorded_agent(
@@ -133,7 +133,7 @@ class RunOptions(Stored):
 
     @property
     def played_as(self) -> str:
-        """The protocol, or else the agent, for tables of several runs."""
+        """Name of the protocol, or of the agent if the run has no protocol; for tables of several runs."""
         return self.agent_text if (protocol := self.protocol_text) is None else f"protocol {protocol}"
 
     @property
@@ -160,7 +160,7 @@ class Identity(Stored):
 
 
 class Operation(Stored):
-    """Settings of a start that results do not depend on."""
+    """Settings of one start of a run that do not change results."""
 
     concurrency: int | None = None
     """Maximum number of concurrent episodes, if the user set it."""
@@ -182,17 +182,17 @@ class Policy(Stored):
     weight_version: str | None = None
     """Weight version in the first reply (SGLang); later replies with another version are refused."""
     requests: list[dict[str, Any]] | None = None
-    """The distinct kinds of requests: sampling parameters, and whether the server reports what stopped a reply
-    (`tells_stop`)."""
+    """Each distinct form of the requests: its sampling fields, and whether the server reports which stop sequence ended
+    a reply (`tells_stop`)."""
 
 
 class RepeatCheck(Stored):
-    """Turns that were asked again at the end (`--repeat-check`), one at a time."""
+    """Result of `--repeat-check`: requests of some turns were repeated at the end of the run, one at a time."""
 
     asked: Count
-    """Turns."""
+    """Number of turns whose request was repeated."""
     differed: Count
-    """Of them, those whose greedy reply was another one."""
+    """Number of these turns whose greedy reply differed from the recorded reply."""
 
 
 class RunStart(Stored):
@@ -215,15 +215,15 @@ class RunStart(Stored):
     label: dict[str, str] | None = None
     """The user's labels (`--label`)."""
     policy: Policy | None = None
-    """Facts about the model. None: nothing was played, or a script played."""
+    """Facts about the model. None if no episode was played, or if a policy without a model played."""
     noticed: list[str] = Field(default=[])
     """Warnings about the scores that appeared while the run was played."""
     repeat_check: RepeatCheck | None = None
-    """None: no turn was asked again."""
+    """None without `--repeat-check`."""
 
     @property
     def requests(self) -> list[dict[str, Any]]:
-        """The distinct kinds of requests of this start."""
+        """Each distinct form of the requests of this start."""
         return (self.policy and self.policy.requests) or []
 
 
@@ -277,7 +277,7 @@ class Manifest(Stored):
     draw: dict[str, Draw] = Field(default={})
     """Family -> draw, if its tasks were drawn."""
     subset: Counts = Field(default={})
-    """Task id of `--subset` -> number of tasks that it represents, family by family, easy tasks first."""
+    """Task id of `--subset` -> number of tasks that this task represents. The order is by family, easy tasks first."""
     provenance: dict[str, dict[str, Any]] = Field(default={})
     """Family -> facts about the data that its tasks were made from."""
     model_text: bool = True
@@ -327,12 +327,12 @@ class Manifest(Stored):
 
     @property
     def repeat_check(self) -> RepeatCheck | None:
-        """Return the last check of `--repeat-check`."""
+        """Return the result of the last `--repeat-check`; None without one."""
         return next((start.repeat_check for start in reversed(self.sessions) if start.repeat_check), None)
 
     @property
     def display_name(self) -> str:
-        """Name of the run, or else of the model."""
+        """Name of the run (`--name`), or of the model if the run has no name."""
         return self.run_name or self.model_name
 
     def _every_label(self) -> dict[str, str]:
@@ -340,8 +340,8 @@ class Manifest(Stored):
 
     @property
     def tells_stop(self) -> bool:
-        """Whether every server reported which stop sequence ended a reply. True if nothing is recorded: a script needs
-        no stop sequence."""
+        """Whether every server reported which stop sequence ended a reply. True if no request is recorded, for example
+        if a scripted policy played."""
         return all(way.get("tells_stop", True) for start in self.sessions for way in start.requests)
 
     def with_model_facts(self, facts: Mapping[str, Any]) -> Manifest:

@@ -15,7 +15,7 @@ _Count = Annotated[int, Field(ge=0, le=2**53)]
 
 @dataclass(frozen=True)
 class Outside:
-    """Facts about one episode. Model, tokens and cost are the agent's own statements; nobody checks them."""
+    """Facts about an external agent's episode. The agent itself reports model, tokens and cost; nobody checks them."""
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 

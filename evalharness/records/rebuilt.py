@@ -19,7 +19,7 @@ class RebuiltTurn:
     requests: tuple[Request, ...]
     """Requests of the turn; the last one asks for the action."""
     sent: tuple[str, ...]
-    """Hash of each request's messages, as in `Turn.sent` and `FurtherCall.sent`."""
+    """Hash of the rebuilt messages of each request, to compare with `Turn.sent` and `FurtherCall.sent`."""
     parsed: ParsedReply
     correction: str
     """Observation for a reply without an action; empty for other replies."""
@@ -65,14 +65,14 @@ def rebuild(
 
 
 def _replay_calls(guarded: Guarded, episode: Episode, calls: Sequence[FurtherCall], compare: bool) -> None:
-    """Replay the calls of an unfinished turn: the context was full, so it has no action."""
+    """Replay the calls of an unfinished last turn: its context was full before the agent could ask for an action."""
     for position, call in enumerate(calls):
         _request(guarded, episode, len(episode.turns) + 1, position)
         if compare and call.sent not in (None, guarded.sent):
             raise NotRebuiltError(f"the messages of call {position + 1} after the last turn differ")
         if guarded.read(reply_of(call)) is not None:
             raise NotRebuiltError(f"call {position + 1} after the last turn is read as an action")
-    if _count_dropped(episode, len(episode.turns) + 1, len(calls)):  # the next request still did not fit
+    if _count_dropped(episode, len(episode.turns) + 1, len(calls)):  # the last request was too long, too
         _request(guarded, episode, len(episode.turns) + 1, len(calls))
 
 
@@ -110,7 +110,7 @@ def _count_dropped(episode: Episode, turn: int, call: int) -> int:
 
 
 def _shorten(guarded: Guarded, dropped: int) -> None:
-    """Shorten the conversation until it lacks `dropped` turns; the record only has this sum for each request."""
+    """Let the agent drop `dropped` old turns. Raise NotRebuiltError if it drops another number of turns."""
     gone = 0
     while gone < dropped:
         try:
@@ -122,7 +122,7 @@ def _shorten(guarded: Guarded, dropped: int) -> None:
 
 
 def reply_of(call: Turn | FurtherCall) -> ModelReply:
-    """Return a recorded reply in the form that the agent received."""
+    """Return a recorded reply as the agent received it; reasoning in the reply's text is not given separately."""
     reasoning = call.reasoning
     if (block := reasoning_in(call.reply)) and reasoning.endswith(block):
         reasoning = reasoning.removesuffix(block).strip()

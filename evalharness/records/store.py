@@ -94,13 +94,13 @@ def locate_episodes(folder: Path) -> Iterator[tuple[int, Episode]]:
 
 
 def read_episodes(folder: Path) -> Iterator[Episode]:
-    """Yield the finished episodes of a run folder in the order of finishing, each once (`locate_episodes`)."""
+    """Yield each finished episode of a run folder once, in the order of finishing; errors as in `locate_episodes`."""
     for _, episode in locate_episodes(folder):
         yield episode
 
 
 def find_manifest(folder: Path) -> Manifest | None:
-    """Read the manifest if the folder has one; else return None. Raise UserError as `read_manifest` does."""
+    """Read the manifest of a folder; return None if there is no manifest. Raise UserError as `read_manifest` does."""
     return read_manifest(folder) if (folder / MANIFEST).exists() else None
 
 
@@ -136,9 +136,9 @@ _LEFT_BEHIND = re.compile(r"\.lock|\..*\.tmp|server(-\d+)?\.log|workers\.log|epi
 
 
 def require_own_folder(folder: Path, mark: str, expected: Collection[str] = ()) -> None:
-    """Raise UserError unless `folder` is new, empty, or contains the file `mark`, which shows that it is ours.
+    """Raise UserError unless `folder` is new, empty, or made by this package: then it contains the file `mark`.
 
-    `expected`: names of files that are allowed, besides those of a killed run.
+    `expected`: names of files that are allowed without `mark`, in addition to `_LEFT_BEHIND`.
     """
     try:
         if not folder.exists() or (folder / mark).exists():
@@ -163,7 +163,7 @@ def require_own_folder(folder: Path, mark: str, expected: Collection[str] = ()) 
 def require_no_links(folder: Path) -> None:
     """Raise UserError if the folder contains a link: writing through a link could change a file elsewhere."""
     links: list[Path] = []
-    with contextlib.suppress(OSError):  # `require_own_folder` reports it
+    with contextlib.suppress(OSError):  # `require_own_folder` reports the error
         links = sorted(entry for entry in folder.iterdir() if entry.is_symlink())
     if links:
         raise UserError(
@@ -200,7 +200,7 @@ class RecordFolder:
     """
 
     lines: tuple[str, ...] = ()
-    """Names of the files of JSON lines; the first is the main file."""
+    """Names of the files of JSON lines. The first file has the results, such as episodes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -219,8 +219,8 @@ class RecordFolder:
         self._held.close()
 
     def resume(self, manifest: Mapping[str, Any], smaller: Mapping[str, Any] | None = None) -> None:
-        """Load the records of earlier starts, and remove a torn line. `smaller`: the
-        identity of a run over a part of these tasks. If the folder holds that run, this run continues it.
+        """Load the records of earlier starts, and remove an incomplete last line. `smaller`: identity of the same run
+        over fewer tasks; if the folder contains that run, this run continues it with more tasks.
 
         Raise UserError with the differences if the folder contains a run with another configuration.
         """
@@ -243,7 +243,7 @@ class RecordFolder:
                 + " to continue that run"
                 + _JOIN * any(line.startswith("--tasks") for line in changed)
             )
-        for path in self.folder.glob(".*.tmp"):  # a killed start was writing these
+        for path in self.folder.glob(".*.tmp"):  # a killed process left these
             path.unlink()
         for file in self._files.values():
             file.drop_torn_line()
@@ -295,7 +295,7 @@ class RecordFolder:
         write_atomically(self.folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
 
     def notice(self, text: str) -> None:
-        """Store a warning about the scores with the last start."""
+        """Add a warning about the scores to the last start in the manifest."""
         manifest = self.manifest()
         last = manifest["sessions"][-1]
         last["noticed"] = [*last.get("noticed", []), text]
@@ -351,7 +351,7 @@ class RunStore(RecordFolder):
         write_atomically(self.folder / MANIFEST, json.dumps(labelled.to_json(), indent=2) + "\n")
 
     def note_repeat_check(self, check: RepeatCheck) -> None:
-        """Store with the last start how many turns were asked again, and differed."""
+        """Add the result of `--repeat-check` to the last start in the manifest."""
         manifest = self.manifest()
         manifest["sessions"][-1]["repeat_check"] = check.to_json()
         self.write(manifest)

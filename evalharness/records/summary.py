@@ -133,7 +133,7 @@ class FamilyScore(Scores):
     success_by_trial: list[Rate] | None = None
     """Share of episodes solved within one trial, two trials, ...; only for an agent with several trials."""
     openings: int | None = None
-    """Number of different starts (goal and first observation) among the tasks."""
+    """Number of different pairs of goal and first observation among the tasks; fewer than `n` if tasks begin alike."""
     easy: Rates | None = None
     """Rates of the easy tasks."""
     hard: Rates | None = None
@@ -160,7 +160,7 @@ class FamilyRow(FamilyScore):
     mean_turns: float | None = None
     """Mean number of turns per episode; only for families with their own names of scores."""
     reference: Reference | None = None
-    """None unless every played task has a stored range for this turn limit."""
+    """Floor and ceiling; None unless both are known for every played task with this turn limit."""
 
 
 class TokenCounts(Stored):
@@ -171,7 +171,7 @@ class TokenCounts(Stored):
     completion: int
     """Tokens that the model wrote."""
     reasoning: int
-    """Part of `completion`; 0 if the server does not count reasoning."""
+    """Tokens of reasoning, which `completion` includes; 0 if the server does not count reasoning."""
 
 
 class ReplyTrouble(Stored):
@@ -260,16 +260,16 @@ Bound = Literal["model", "environments", "longest_episode"]
 
 
 class Performance(Stored):
-    """The use of time of a start, and its efficiency compared with the fastest possible run."""
+    """How one start of a run used its time, compared with a lower bound of the time."""
 
     efficiency: float | None
-    """Lower bound / wall time, 0..1."""
+    """Largest lower bound (`bounds_s`) / wall time, 0..1; 1 is the fastest possible run."""
     bound: Bound
     """Name of the largest value in `bounds_s`."""
     bounds_s: dict[Bound, float] | None = None
     """Lower bounds of the wall time."""
     time: dict[str, float]
-    """Activity -> its share of the episodes' time; the sum is 1."""
+    """Activity -> the activity's share of the time of all episodes; the shares add up to 1."""
     episode_s: float | None = None
     """Sum of the wall times of all episodes."""
     families: dict[str, dict[str, float]] | None = None
@@ -308,7 +308,7 @@ class ProtocolNumber(Stored):
     drawn: Limit | None = None
     """Number of games that the protocol draws with replacement."""
     drawn95: Interval | None = None
-    """Interval of the rate in 95 of 100 such draws from these results."""
+    """Interval that contains the rate of 95 % of such draws from this run's games."""
 
 
 class RunScores(Stored):
@@ -352,8 +352,8 @@ class RunScores(Stored):
     held_out_estimate: Estimate | None = None
     """With `--subset`: the estimate of the whole held-out score, after every task of the subset was played."""
     pooled: Scores | None = None
-    """If the held-out score is withheld: rates over all tasks of the run, with families as strata. Absent for one
-    family, and until every episode was played."""
+    """Rates over all tasks of the run, with families as strata. Present only if the held-out score is withheld, the run
+    has several families, and every episode was played."""
     held_out_withheld: str | None
     """Reason why there is no held-out score."""
     turns: Count
@@ -371,7 +371,7 @@ class RunScores(Stored):
     subset: int | None = None
     """`--subset`: number of tasks that represent the whole held-out score."""
     repeat_check: RepeatCheck | None = None
-    """None: no turn was asked again."""
+    """None without `--repeat-check`."""
     tells_stop: bool | None = None
     """Whether every server reported which stop sequence ended a reply."""
     trimmed_episodes: Count
@@ -429,7 +429,7 @@ class Summary(Timing, RunScores):
 
     @property
     def is_complete(self) -> bool:
-        """Whether every selected episode was played."""
+        """Whether every episode that the run selected was played."""
         return all(row.episodes == row.episodes_selected for row in self.families.values())
 
     @property
