@@ -17,7 +17,7 @@ class UserError(EvalharnessError):
 
 
 class InfrastructureError(EvalharnessError):
-    """A server, simulator or disk failed, or the run was stopped. The episode does not count as the model's failure."""
+    """A server, simulator or disk failed, or the run was stopped. A failed episode does not count for the model."""
 
     def details(self) -> dict[str, Any]:
         """Return further facts for `errors.jsonl` as JSON data."""
@@ -53,7 +53,7 @@ def first_error(errors: BaseExceptionGroup[BaseException]) -> BaseException:
 
 
 def close_to(word: str, known: list[str], cutoff: float = 0.6) -> str | None:
-    """Return the known word that a person probably meant by `word`; None if no word is close enough."""
+    """Return the word in `known` that is most similar to `word`, probably a typing error; None if none is similar."""
     return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=cutoff)), None)
 
 

@@ -1,7 +1,7 @@
-"""Load additions of wings and other packages. The core finds them by entry points and does not import them itself.
+"""Load commands and functions from optional parts ("wings") and other packages by entry points, without imports.
 
-The group `evalharness.commands` has commands (docs/adding-a-command.md); `evalharness.hooks` has functions that the
-core or another wing calls by name. A missing module is skipped: its wing's folder was removed.
+The group `evalharness.commands` has commands (docs/adding-a-command.md). The group `evalharness.hooks` has functions
+that the core or a wing calls by name. Entry points of a missing module are skipped, so a wing's folder can be removed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def load_extensions(group: str) -> dict[str, Any]:
 
 
 def find_hook(name: str) -> Callable[..., Any] | None:
-    """Return the function that an installed wing has registered under this name, or None."""
+    """Return the function that an installed wing registers as `name` in `evalharness.hooks`; None if there is none."""
     for point in entry_points(group=HOOKS, name=name):
         if is_there(point):
             function: Callable[..., Any] = point.load()
@@ -30,7 +30,7 @@ def find_hook(name: str) -> Callable[..., Any] | None:
 
 
 def is_there(point: EntryPoint) -> bool:
-    """Return whether an entry point's module exists. An import that fails inside it is still an error."""
+    """Return whether an entry point's module exists. Errors inside the module appear later, when it is loaded."""
     from importlib.util import find_spec
 
     try:

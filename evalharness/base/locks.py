@@ -17,7 +17,7 @@ from evalharness.base.errors import UserError
 
 
 def lock(file: IO[bytes] | int) -> bool:
-    """Lock an open file until it is closed; return False if another process holds the lock."""
+    """Lock an open file until the file is closed. Return False if another process holds the lock, otherwise True."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -30,13 +30,13 @@ def hold_lock(path: Path, refusal: str) -> IO[bytes]:
     OSError if the file cannot be made."""
     while True:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Do not block: the name could be a pipe, and opening a pipe waits for a reader.
+        # O_NONBLOCK: if `path` is a pipe, opening it would otherwise wait for a reader.
         opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
         file = os.fdopen(opened, "wb")
         if not lock(file):
             file.close()
             raise UserError(refusal)
-        # The previous process may have removed the file before this one got the lock.
+        # The process that held the lock before may have removed the file. Then lock the file that is there now.
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 return file

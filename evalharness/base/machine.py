@@ -34,7 +34,7 @@ def cpu_flags() -> frozenset[str]:
     except OSError:
         return frozenset()
     words = (line.partition(":") for line in text.splitlines())
-    # "Features" on Arm
+    # The key is "flags" on x86, "Features" on Arm.
     return next(
         (frozenset(of.split()) for name, _, of in words if name.strip() in ("flags", "Features")), frozenset()
     )

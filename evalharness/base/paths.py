@@ -25,7 +25,7 @@ def home_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    """Return `$EVALHARNESS_HOME/cache`, or the platform's user cache directory. Its files can be made again."""
+    """Return `$EVALHARNESS_HOME/cache`, or the platform's user cache directory. All files there can be made again."""
     home = os.environ.get("EVALHARNESS_HOME")
     if home:
         return Path(home).expanduser() / "cache"
@@ -99,5 +99,5 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def folder_name(text: str, otherwise: str) -> str:
-    """Turn a text of a person or server into a folder's name; return `otherwise` if no character is left."""
+    """Return `text` without characters that are unsafe in a folder's name; `otherwise` if no character is left."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[:60] or otherwise

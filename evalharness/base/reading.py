@@ -33,8 +33,8 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def open_file(path: Path, most: int = LARGEST) -> io.BufferedReader:
-    """Open `path` for reading. Raises OSError, also if it is not a plain file, or larger than `most` bytes."""
-    # Do not block: the name could be a pipe, and opening a pipe waits for a writer.
+    """Open `path` for reading. Raises OSError, also if `path` is no plain file or has more than `most` bytes."""
+    # O_NONBLOCK: if `path` is a pipe, opening it would otherwise wait for a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         status = os.fstat(descriptor)
@@ -86,9 +86,9 @@ def no_constant(name: str) -> Any:
 
 
 def parse_json(raw: bytes | str, deepest: int = DEEPEST, odd: Callable[[str], Any] = no_constant) -> Any:
-    """Return the value of a JSON text. An unpaired surrogate, which cannot be encoded, becomes its code point in
-    letters. `odd` converts `NaN`, `Infinity` and numbers too large for a float; by default these are errors. Raises
-    ValueError for invalid JSON and for values nested deeper than `deepest`."""
+    """Return the value of a JSON text. Replace unpaired surrogates, which cannot be encoded (`whole_characters`). Call
+    `odd` to convert `NaN`, `Infinity` and numbers too large for a float; by default these raise ValueError, like
+    invalid JSON and values nested deeper than `deepest`."""
 
     def finite(text: str) -> Any:
         number = float(text)
@@ -118,7 +118,7 @@ def read_json(path: Path, most: int = LARGEST_WHOLE) -> Any:
 
 
 def read_known(path: Path) -> dict[str, Any]:
-    """Read the JSON object in a file; empty if there is no readable object."""
+    """Read the JSON object in a file; return {} if the file is missing, unreadable, or contains no JSON object."""
     try:
         value = read_json(path)
     except (OSError, ValueError):

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 HIDDEN = "(secret)"
 _SHORTEST = 6
-"""Minimum characters of a secret; a shorter text (`EMPTY`, `x`) would occur inside other words."""
+"""Minimum length of a secret. Shorter keys (`EMPTY`, `x`) are not removed, since they also occur in ordinary text."""
 _known: dict[str, str] = {}
 """Each spelling of a secret -> its replacement."""
 _URL = re.compile(r"//([^/?#@\s]+)@([^/?#\s]+)")
@@ -28,7 +28,7 @@ _SCHEME = re.compile(r"(?i)\b(?:bearer|basic)\s+([^\s'\"]+)")
 
 
 def know(secret: str | None) -> None:
-    """Remove `secret` from everything that is written from now on."""
+    """Remember `secret`, so that `redact` removes it from all later output."""
     if secret and len(secret) >= _SHORTEST:
         for spelling in {secret, quote(secret), quote(secret, safe=""), unquote(secret)}:
             _add(spelling, HIDDEN)

@@ -53,7 +53,7 @@ def escape_variables(value: Any) -> Any:
 
 
 def openai_hint(model: str | None = None) -> str:
-    """Explain how to use OPENAI_BASE_URL if it is set and `model` is not an endpoint; begins with "; "."""
+    """Return how to use OPENAI_BASE_URL, as the end of a message ("; ..."); "" if this variable is not set."""
     if not os.environ.get("OPENAI_BASE_URL"):
         return ""
     name = f" --model-name {model or 'NAME'}"
@@ -64,7 +64,7 @@ def openai_hint(model: str | None = None) -> str:
 
 
 def key_hint() -> str:
-    """Explain how to use OPENAI_API_KEY if it is set and the endpoint got no key; begins with "; "."""
+    """Return how to use OPENAI_API_KEY, as the end of a message ("; ..."); "" if this variable is not set."""
     if not os.environ.get("OPENAI_API_KEY"):
         return ""
     return "; OPENAI_API_KEY is set and not used: for that key give --api-key-env OPENAI_API_KEY"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 STEP = "==> "
 """Marks an installer's own steps in the output of pip and uv."""
-# Settings of the user's pip or Python that would install packages elsewhere or add foreign ones.
+# Environment variables that would let pip or Python install packages elsewhere, or use packages from elsewhere.
 UNWANTED = (
     "PYTHONPATH",
     "PYTHONHOME",
@@ -67,7 +67,7 @@ def run_streaming(argv: Sequence[str | Path], on_line: Callable[[str], None]) ->
         assert process.stdout is not None
         with process.stdout:
             for line in process.stdout:
-                # A progress bar redraws its line with carriage returns: only the last state counts.
+                # A progress bar redraws its line after each carriage return: keep only its last state.
                 text = line.rstrip().rpartition("\r")[2].rstrip()
                 if text:
                     last.append(text)

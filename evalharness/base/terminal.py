@@ -1,7 +1,7 @@
 """Print all output of this package: tables and lines by a console, single messages by `say`.
 
 Text of a model, a server, a game, a file or the command line can contain escape sequences that control the terminal.
-This module makes them visible, so no other module makes a console or calls `print`.
+This module prints escape sequences as visible text, so no other module makes a console or calls `print`.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class SafeConsole(Console):
     """Prints text literally: escape sequences do not reach the terminal, and `[bold]` is not markup."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        # All output of rich passes here with separate text and style; rich later adds styles and the cursor movements
-        # of a live view.
+        # Replace escape sequences here, where text and style are still separate: rich later adds its own escape
+        # sequences for styles and live views.
         for segment in super().render(renderable, options):
             if segment.control:
                 yield segment
@@ -37,7 +37,7 @@ class SafeConsole(Console):
                 yield Segment(printable(segment.text), segment.style)
 
     def on_broken_pipe(self) -> None:
-        """Leave a closed pipe to the command line; rich would exit with status 1."""
+        """Raise BrokenPipeError, which the command line handles; rich itself would exit with status 1."""
         raise BrokenPipeError
 
 
@@ -81,7 +81,7 @@ def line(text: str, style: str = "") -> Text:
 
 
 def remark(console: Console, text: str) -> None:
-    """Print a line that explains the output above it."""
+    """Print a dim line that explains the output above this line."""
     console.print(line(text, "dim"))
 
 

@@ -57,7 +57,7 @@ def pieces(text: str) -> list[str]:
 
 
 def fold(text: str, width: int) -> str:
-    """Fold a text into lines of at most `width` characters. Only a piece longer than a line is cut."""
+    """Break a text into lines of at most `width` characters at the places of `pieces`; cut only a longer piece."""
     lines = [""]
     for piece in pieces(text):
         if len(lines[-1]) + len(piece.rstrip()) > width and lines[-1]:
@@ -80,5 +80,5 @@ def subgoal_words(label: str) -> str:
     parts = _LOOKAHEAD.findall(label) if label.startswith("^(?=") else [label]
     text = _NUMBER.sub("N", " ".join(parts)).replace(" \\d+", "").replace("\\.", ".")
     text = " ".join(_ANYTHING.sub(" ... ", text).strip("^$ ").removeprefix("...").split())
-    # After a final article, the observation has further words.
+    # A label that ends in "the" is only the beginning of an observation, so mark the missing words.
     return _AN.sub("an ", text) + (" ..." if text.endswith(" the") else "")

@@ -11,7 +11,7 @@ class CallTimes:
     """Times of one call of a worker."""
 
     waited_s: float = 0.0
-    """Seconds until the worker has finished other episodes' calls; at most the call's time minus `took_s`."""
+    """Seconds of waiting while the worker executes calls of other episodes; at most the call's time minus `took_s`."""
     took_s: float = 0.0
     """Seconds in the simulator, measured by the worker, without pipe and event loop."""
     start_s: float = 0.0

@@ -16,7 +16,7 @@ from evalharness.base.text import printable
 
 @contextmanager
 def every(seconds: float, act: Callable[[], None]) -> Iterator[None]:
-    """Call `act` repeatedly from another thread until the context closes, and never after."""
+    """Call `act` every `seconds` seconds from another thread, and stop this thread when the context closes."""
     stop = threading.Event()
 
     def go() -> None:

@@ -21,11 +21,11 @@ _LARGEST = 4 << 20
 """Maximum bytes of a file: PyYAML reads some hundred thousand per second."""
 _LONGEST_NAME = 80
 _MOST_VALUES = 100_000
-"""Maximum number of values in a file; an alias counts all its values, since nested aliases can become gigabytes."""
+"""Maximum number of values in a file. Each alias counts all its values: nested aliases can expand to gigabytes."""
 
 
 class _BoundedLoader(yaml.SafeLoader):
-    """A loader with limits and a single kind of error."""
+    """A YAML loader that limits depth and number of values, and raises only YAMLError for bad content."""
 
     def __init__(self, stream: bytes | str) -> None:
         super().__init__(stream)
