@@ -125,7 +125,7 @@ def refuse_evaluations(request: RequestedTasks) -> list[str]:
 
 
 def load_table(request: RequestedTasks, data: Path | None, note: Note, seed: int = 0) -> TaskTable:
-    """Load both splits. A suite that is not stored yet is generated, which can take minutes.
+    """Load both splits; `seed` shuffles their order. A suite that is not stored yet is generated (some minutes).
 
     Leave out tasks that, up to renaming, equal a task of suite seed 0 or of the published suite. If two suites have
     equal tasks, leave out the later one; validation suites come first. Raises UserError.
@@ -141,13 +141,12 @@ def load_table(request: RequestedTasks, data: Path | None, note: Note, seed: int
                 f"{spec.title}: the published suite is missing, so its tasks cannot be excluded, only those of suite "
                 "seed 0 (give its folder with --data DIR)"
             )
-        for seed in request.validation_seeds:
-            splits["validation"] += _filter_tasks(
-                "validation", family_tasks(spec, "open", data, seed), excluded
-            )
+        for suite_seed in request.validation_seeds:
+            tasks = family_tasks(spec, "open", data, suite_seed)
+            splits["validation"] += _filter_tasks("validation", tasks, excluded)
         if request.suite == "open":
-            for seed in request.train_seeds:
-                tasks = family_tasks(spec, "open", data, seed)
+            for suite_seed in request.train_seeds:
+                tasks = family_tasks(spec, "open", data, suite_seed)
                 splits["train"] += _filter_tasks("train", tasks, excluded)
         else:
             tasks = family_tasks(spec, request.suite, data, FROZEN_SEED)

@@ -39,7 +39,8 @@ def forms(spec: EnvSpec, seed: int) -> set[str]:
 def test_no_task_of_an_evaluation_and_none_of_the_other_split_is_served(clean_home: Path) -> None:
     spec = short("pddl")
     notes: list[str] = []
-    table = load_table(RequestedTasks([spec], [1, 2], [1001]), None, notes.append)
+    table = load_table(RequestedTasks([spec], [1, 2], [1001]), None, notes.append, seed=77)
+    assert table.seed == 77  # not a suite's seed
     of = {
         split: [set(task_forms(spec, each.task)) for each in table.split(split)]
         for split in ("train", "validation")
