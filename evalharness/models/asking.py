@@ -126,10 +126,10 @@ class AskedModel:
         return {"structured_output": True}
 
     async def run(self, jobs: Mapping[str, Callable[[], Awaitable[None]]]) -> None:
-        """Run every job, as many at once as the slots allow, and retry a job if infrastructure fails. A job that is
-        refused before the model has answered any request waits for the first answer.
+        """Run every job, as many at once as the slots allow, and retry a job if infrastructure fails. If the server
+        refuses a job before its first answer to any request, run this job again after all other jobs.
 
-        Raises AbortedError, StoreError or UserError; then no job continues.
+        Raises AbortedError, StoreError or UserError, also if the server answered no request; all jobs are then stopped.
         """
         left: Mapping[str, Callable[[], Awaitable[None]]] = jobs
         while left:
@@ -286,8 +286,8 @@ async def open_asked_model_for(
     concurrency: int | None,
     ceiling: int = MOST,
 ) -> AsyncIterator[AskedModel]:
-    """Call `open_asked_model` for a folder of answers. If the model cannot answer, the block ends early and
-    `progress.stopped` gives the reason."""
+    """Call `open_asked_model` for a folder of answers. If the model cannot answer, end the caller's `async with` block
+    without an error, and set `progress.stopped` to the reason."""
     model = open_asked_model(
         prepared, store.folder, form, progress, store.note_failure,
         tries=tries, concurrency=concurrency, ceiling=ceiling,
@@ -307,7 +307,7 @@ def _engine_line(slots: Slots, insight: ServerInsight) -> str:
 
 
 def refuse_scripted(config: PolicyConfig, flag: str) -> None:
-    """Raise UserError for a model that writes no text, and for an endpoint without a name."""
+    """Raise UserError for a scripted policy, which writes no text, and for an endpoint without a model name."""
     if config.is_scripted:
         raise UserError(
             f"{flag} {config.model} writes no text; give a checkpoint, a hub id, demo or http://host:port/v1"

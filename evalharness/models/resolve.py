@@ -57,8 +57,8 @@ def prepare(
 ) -> Prepared:
     """Make the policy that `config.model` names. Raises UserError for errors that are visible before the start.
 
-    `agent` decides the form of requests, `outside` configures an external agent. `serve` returns servers that runs
-    share; without it the run starts its own. `person` answers if the model is `human:NAME`.
+    `agent` determines the form of requests; `outside` configures an external agent. `serve` returns servers that
+    several runs share; without `serve`, the run starts its own. `person` is the policy for `human:NAME`.
     """
     if config.is_external:
         if (prepare_outside := find_hook("outside_agents")) is None:
@@ -115,7 +115,7 @@ def _repeat(reply: ModelReply) -> Reply:
 async def _ask_servers(
     config: PolicyConfig, name: str, key: str | None, on_status: Status
 ) -> Mapping[str, ServedModel | None]:
-    """Return the model that each endpoint serves, by URL."""
+    """Map the URL of each endpoint to the model that the endpoint serves."""
     from evalharness.models.transport import Transport
 
     wait = min(START_WAIT, config.timeout)
@@ -145,7 +145,7 @@ def _endpoint(config: PolicyConfig, agent: AgentConfig, on_status: Status) -> Pr
     identity: dict[str, Any] = {"kind": "endpoint", "name": name}
     if model is not None:
         identity["served"] = model.to_json()
-    if model is None or not model.is_told:
+    if model is None or not model.has_facts:
         identity["url"] = next(iter(served))
 
     def open_policy(folder: Path, reports: Reports) -> AbstractAsyncContextManager[Opened]:

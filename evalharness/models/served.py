@@ -67,8 +67,8 @@ class ServedModel:
     max_model_len: int | None = None
 
     @property
-    def is_told(self) -> bool:
-        """Whether the server reports more facts than the name."""
+    def has_facts(self) -> bool:
+        """Whether the server reports a fact about the model besides the name and the context length."""
         return (self.root, self.revision, self.created) != (None, None, None)
 
     def to_json(self) -> dict[str, str | int]:
