@@ -25,9 +25,9 @@ from evalharness.config import AgentConfig, make_config
 from evalharness.envs import specs
 from evalharness.envs.base import MAX_TURNS, Suite
 from evalharness.records.episode import Episode
-from evalharness.results.tables import sorted_episodes
+from evalharness.results.tables import read_sorted_episodes
 from evalharness.results.task_range import TaskRange
-from evalharness.runs.evaluation import Watch, evaluate, unwatched
+from evalharness.runs.evaluation import Watch, evaluate, watch_nothing
 from evalharness.runs.live import watch as show
 
 PLANS = 3
@@ -79,7 +79,7 @@ def range_of(
 
 
 def _by_task(folder: Path) -> Iterable[tuple[str, list[Episode]]]:
-    for task_id, episodes in groupby(sorted_episodes(folder), key=lambda e: e.task_id):
+    for task_id, episodes in groupby(read_sorted_episodes(folder), key=lambda e: e.task_id):
         yield task_id, list(episodes)
 
 
@@ -92,7 +92,7 @@ def audit(
     suite_seed: int = 0,
     floor_samples: int = 5,
     max_turns: int | None = None,
-    watch: Watch = unwatched,
+    watch: Watch = watch_nothing,
 ) -> list[TaskRange]:
     """Audit `families` (as `--tasks` names them) and return a row a task, in order.
 

@@ -18,9 +18,9 @@ from scipy.special import gammaln
 from scipy.stats import binom
 
 from evalharness import stats
-from evalharness.stats.intervals import expanded_tail
+from evalharness.stats.intervals import expand_tail
 from evalharness.stats.kinds import Grouping, inflation_by_kind
-from evalharness.stats.score_interval import UNSEEN, limits, p_of_no_difference, unseen_pairs
+from evalharness.stats.score_interval import UNSEEN, count_unseen_pairs, limits, p_of_no_difference
 
 Array = NDArray[np.float64]
 SIZES = (20, 60, 90, 112, 134, 282)
@@ -156,7 +156,7 @@ def stratified_bootstrap(strata: Sequence[Array]) -> Array:
     for values in strata:
         draws = generator.integers(0, len(values), size=(1000, len(values)))
         total += len(values) * values[draws].mean(axis=1)
-    tail = expanded_tail(strata, [len(values) for values in strata], 0.025)
+    tail = expand_tail(strata, [len(values) for values in strata], 0.025)
     return np.asarray(np.quantile(total / sum(map(len, strata)), [tail, 1 - tail]))
 
 
@@ -302,7 +302,7 @@ def by_kind(simulations: int) -> None:
         mcnemar = stats.mcnemar_midp((tasks > 0).sum(axis=1), (tasks < 0).sum(axis=1))
         inflation, freedom = inflation_by_kind(values, groupings)
         places = [(v + 1) / 2 for v in values]
-        wide = limits(places, inflation=inflation, freedom=freedom, unseen=unseen_pairs(places))
+        wide = limits(places, inflation=inflation, freedom=freedom, unseen=count_unseen_pairs(places))
         p = p_of_no_difference(values, inflation=inflation, freedom=freedom)
         return [
             float(np.mean(mcnemar <= 0.05)),

@@ -96,7 +96,7 @@ def corrected_coverage(
         mean = float(means.mean())
         limits = stats.wilson(solved, n)
         for i, ends in enumerate(((mean, mean), stats.limits_of_mean(mean, error, attempts * n))):
-            found = stats.corrected_limits(solved / n, limits, mean, ends, 1.0)
+            found = stats.correct_limits(solved / n, limits, mean, ends, 1.0)
             held[i] += found is not None and found[0] <= truth <= found[1]
     return held[0] / repeats, held[1] / repeats
 

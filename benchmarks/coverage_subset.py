@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalharness import stats
-from evalharness.base.paths import data_folder, published_folder
+from evalharness.base.paths import data_folder, find_published_folder
 from evalharness.envs import specs
 from evalharness.envs.base import Task
 from evalharness.suites.draws import choose_subset
@@ -36,7 +36,7 @@ def tasks() -> dict[str, list[tuple[Task, float]]]:
         for family in FAMILIES
         for task in family_tasks(specs()[family], "agentboard", data_folder(), 0)
     }
-    with Path(published_folder() / "task_difficulty.csv").open(newline="", encoding="utf-8") as file:
+    with Path(find_published_folder() / "task_difficulty.csv").open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             if row["family"] in found:
                 number = int(row["task"])

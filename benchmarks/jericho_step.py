@@ -17,7 +17,7 @@ from pathlib import Path
 import jericho
 
 from evalharness.envs import specs
-from evalharness.envs.jericho.actions import published_cut
+from evalharness.envs.jericho.actions import cut_action
 from evalharness.envs.jericho.observation import clean
 
 TURNS = 30
@@ -29,7 +29,7 @@ def _bare(story: Path, actions: list[str]) -> float:
     game.reset()
     start = time.perf_counter()
     for action in actions:
-        clean(game.step(published_cut(action))[0])
+        clean(game.step(cut_action(action))[0])
     return time.perf_counter() - start
 
 

@@ -20,7 +20,7 @@ from evalharness.base.paths import data_folder
 from evalharness.envs import specs
 from evalharness.records.episode import Episode
 from evalharness.records.store import read_episodes
-from evalharness.results.report.looks import COLOURS, style
+from evalharness.results.figures.looks import COLOURS, style
 from tests.support.contracts import contract
 
 FOLDER = Path(__file__).parent.parent / "docs" / "open-suite"

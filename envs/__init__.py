@@ -27,6 +27,10 @@ def specs() -> dict[str, EnvSpec]:
         for point in entry_points(group="evalharness.environments"):
             try:
                 spec = point.load()
+            except (
+                AttributeError
+            ):  # the module is being imported now, and imports gymnasium before it defines SPEC
+                raise
             except Exception as error:
                 raise UserError(
                     f"the environment {point.name} ({point.value}) cannot be imported: {error!r}"

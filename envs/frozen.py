@@ -30,6 +30,6 @@ def write_table(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 @cache
-def frozen_tasks(file: Path) -> tuple[Task, ...]:
+def read_frozen_tasks(file: Path) -> tuple[Task, ...]:
     """Return the tasks of a table; read it once per process."""
     return tuple(map(Task.from_json, read_table(file)))

@@ -16,7 +16,7 @@ from evalharness.base.paths import prompts_folder
 from evalharness.config import OPTIONS
 from evalharness.envs import specs
 from evalharness.envs.base import MAX_TURNS, MIN_TURNS
-from evalharness.judge.agreement import published_agreement
+from evalharness.judge.agreement import read_published_agreement
 from evalharness.judge.questions import read_questions
 from evalharness.judge.turn_prompt import EARLIER_TURNS
 from evalharness.models import endpoint, replicas, slots
@@ -130,7 +130,7 @@ SEEN, DRAWN = EXPECTED["ALFWorld"]["alfworld-seen"], VERL["draw"]["games"]
 PER_TASK = [load_teaching(spec).per_task for spec in specs().values()]
 START_MINUTES = {kind: int(seconds / 60) for kind, seconds in managed.START_TIMEOUT.items()}
 OTHER_ROWS = {(row.names["method"], row.names["model"]) for row in load_table("others")}
-JUDGED = published_agreement()
+JUDGED = read_published_agreement()
 TUNED = Settings()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from evalharness.envs.alfworld.games import evaluated_games
+from evalharness.envs.alfworld.games import read_evaluated_games
 from evalharness.envs.alfworld.open.households import household_of
 from evalharness.envs.base import Task, content_form, digest
 
@@ -21,9 +21,9 @@ def _game_form(name: str) -> str:
 
 
 def published_forms() -> list[str]:
-    return [_game_form(name) for names in evaluated_games().values() for name in names]
+    return [_game_form(name) for names in read_evaluated_games().values() for name in names]
 
 
 def evaluated_names() -> list[str]:
-    trials = {name.split("/")[1] for names in evaluated_games().values() for name in names}
+    trials = {name.split("/")[1] for names in read_evaluated_games().values() for name in names}
     return ["valid_unseen/", "valid_seen/", *sorted(trials)]

@@ -45,7 +45,7 @@ _TEXTS = ("pddl_domain", "grammar", "pddl_problem")
 
 
 @cache
-def evaluated_games() -> dict[str, dict[str, tuple[str, str]]]:
+def read_evaluated_games() -> dict[str, dict[str, tuple[str, str]]]:
     """Return split -> name of a game -> (its hash in ALFWorld's older release, its hash in the later release)."""
     games: dict[str, dict[str, tuple[str, str]]] = {"valid_seen": {}, "valid_unseen": {}}
     with Path(__file__).with_name("games.csv").open(newline="", encoding="ascii") as file:
@@ -85,7 +85,7 @@ def load_split(suite: str, data: Path | None) -> list[Task]:
         return [_task(suite, index, name, parse_game(path.read_bytes()))
                 for index, (name, path) in enumerate(_require_train(root))]  # fmt: skip
     missing, changed, tasks = [], [], list[Task]()
-    for index, (name, hashes) in enumerate(evaluated_games()[split].items()):
+    for index, (name, hashes) in enumerate(read_evaluated_games()[split].items()):
         try:
             game = parse_game(game_path(data, split, name).read_bytes())
         except FileNotFoundError:
@@ -98,7 +98,7 @@ def load_split(suite: str, data: Path | None) -> list[Task]:
             tasks.append(_task(suite, index, name, game))
         else:
             changed.append(name)
-    total = len(evaluated_games()[split])
+    total = len(read_evaluated_games()[split])
     if missing:
         raise MissingDataError(f"{suite}: {len(missing)} of {total} games are missing: {_some(missing)}", FIX)
     if changed:
@@ -117,7 +117,7 @@ def import_folder(source: Path, data: Path, progress: ImportProgress) -> Sequenc
         )
     lines = []
     for split in _splits_in(root):
-        known, changed, copied = evaluated_games().get(split), [], 0
+        known, changed, copied = read_evaluated_games().get(split), [], 0
         for name, path in _games_in(root / split):
             progress(split, copied, None)
             if known is not None and name not in known:
@@ -168,7 +168,7 @@ def _games_in(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _require_train(root: Path) -> list[tuple[str, Path]]:
-    evaluated = {name for names in evaluated_games().values() for name in names}
+    evaluated = {name for names in read_evaluated_games().values() for name in names}
     games = [(name, path) for name, path in _games_in(root / "train") if name not in evaluated]
     if not games:
         raise MissingDataError("ALFWorld's train games are not imported", FIX)

@@ -11,7 +11,7 @@ from evalharness.envs.babyai.mission import milestones
 from evalharness.envs.babyai.observation import COMPLETED, describe
 from evalharness.envs.babyai.open.oracle import Oracle
 from evalharness.envs.babyai.rules import AgentGymPlanRules, AgentGymRules, MissionRules, PublishedRules
-from evalharness.envs.babyai.tasks import AGENTGYM, published_goal
+from evalharness.envs.babyai.tasks import AGENTGYM, make_published_goal
 from evalharness.envs.babyai.world import World
 from evalharness.envs.base import InvalidTaskError, Task, TextEnv, task_of
 
@@ -33,7 +33,7 @@ class BabyAIEnv(TextEnv):
         self._world = _world_of(task)
         self._rules = _rules_of(task, self._world)
         mission = self._world.mission
-        self._goal = published_goal(mission) if task.suite in _AS_PUBLISHED else mission
+        self._goal = make_published_goal(mission) if task.suite in _AS_PUBLISHED else mission
         self._task = task
         self._actions: Actions | None = None
         self._valid = self._success = self._solved = False

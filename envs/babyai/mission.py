@@ -85,7 +85,7 @@ def milestones(world: World) -> list[Milestone]:
     for number, action in enumerate(list_actions(world)):
         what = _words(action.desc)
         kind = type(action).__name__
-        for door in locked_doors_before(simulator, action):
+        for door in list_locked_doors_before(simulator, action):
             name = f"the {door.color} locked door"
             if not any(milestone.door is door for milestone in listed):
                 listed.append(Milestone("key", number, f"hold the key of {name}", door))
@@ -193,7 +193,7 @@ def things_in_view(simulator: Any, view: View) -> Iterator[Any]:
                 yield grid.get(x, y)
 
 
-def locked_doors_before(simulator: Any, action: Any) -> list[Any]:
+def list_locked_doors_before(simulator: Any, action: Any) -> list[Any]:
     """Return the locked doors that the agent must unlock before it can do an action, in the order of unlocking."""
     cells = object_cells(simulator, action)
     doors_before: list[Any] = []

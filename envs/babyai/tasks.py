@@ -7,7 +7,7 @@ from typing import Any
 
 from evalharness.envs.babyai.levels import AGENTGYM_LEVELS, FAMILY, LEVELS, SEEDS
 from evalharness.envs.base import InvalidTaskError, Suite, Task
-from evalharness.envs.frozen import FROZEN_SEED, frozen_tasks
+from evalharness.envs.frozen import FROZEN_SEED, read_frozen_tasks
 from evalharness.envs.published import folder_of, label_rows
 
 AGENTGYM = "agentgym"
@@ -23,7 +23,7 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
         return [_of_agentgym(index, level, seed) for index, level in enumerate(AGENTGYM_LEVELS)]
     from evalharness.envs.babyai.open.generator import FROZEN, generate
 
-    return list(frozen_tasks(FROZEN) if seed == FROZEN_SEED else generate(seed))
+    return list(read_frozen_tasks(FROZEN) if seed == FROZEN_SEED else generate(seed))
 
 
 def _of_agentgym(index: int, level: str, seed: int) -> Task:
@@ -41,7 +41,7 @@ def _of_agentgym(index: int, level: str, seed: int) -> Task:
     )
 
 
-def published_goal(mission: str) -> str:
+def make_published_goal(mission: str) -> str:
     """Return AgentBoard's goal text: it has `and` instead of `then` and `after you`, so it lacks the required order."""
     return mission.replace("then", "and").replace("after you", "and")
 
@@ -53,12 +53,12 @@ def _load_published(data: Path | None) -> list[Task]:
     if len(rows) != len(cases):
         raise InvalidTaskError(f"{folder / 'test.jsonl'} has {len(rows)} tasks, expected {len(cases)}")
     return [
-        _published_task(index, level, seed, row, folder / "test.jsonl")
+        _make_published_task(index, level, seed, row, folder / "test.jsonl")
         for index, ((level, seed), row) in enumerate(zip(cases, rows, strict=True))
     ]
 
 
-def _published_task(index: int, level: str, seed: int, row: dict[str, Any], path: Path) -> Task:
+def _make_published_task(index: int, level: str, seed: int, row: dict[str, Any], path: Path) -> Task:
     if row["additional_info"]["subtask"] != f"BabyAI-{level}-v0":
         raise InvalidTaskError(f"{path}, row {index}: expected level {level}")
     alternatives = [row[key] for key in sorted(row) if key.startswith("subgoals_")]
@@ -70,7 +70,7 @@ def _published_task(index: int, level: str, seed: int, row: dict[str, Any], path
         family=FAMILY,
         suite="agentboard",
         index=index,
-        goal=published_goal(row["goal"]),
+        goal=make_published_goal(row["goal"]),
         difficulty=row["difficulty"],
         kind=level,
         subgoals=tuple(row["subgoals"]),

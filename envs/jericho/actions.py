@@ -75,7 +75,7 @@ _TYPOGRAPHY: Final = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
-def published_cut(action: str) -> str:
+def cut_action(action: str) -> str:
     """Shorten an action as AgentBoard does: cut it at the first comma or period, and after 20 words."""
     text = action.split(",")[0].split(".")[0]
     return " ".join(text.split(" ")[:MAX_WORDS])

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.envs.base import TextEnv, task_of
-from evalharness.envs.jericho.actions import CHECK, is_check, published_cut, should_change_world
+from evalharness.envs.jericho.actions import CHECK, cut_action, is_check, should_change_world
 from evalharness.envs.jericho.candidates import valid_commands
 from evalharness.envs.jericho.interpreter import Interpreter
 from evalharness.envs.jericho.observation import CHECK_PREFIX, clean, is_refused, is_understood, letters
 from evalharness.envs.jericho.open.generator import RANDOM_SEED, story_of
-from evalharness.envs.jericho.tasks import UNWRAPPED, game_labels, published_story
+from evalharness.envs.jericho.tasks import UNWRAPPED, find_published_story, game_labels
 
 
 class LabelProgress:
@@ -84,23 +84,23 @@ class JerichoEnv(TextEnv):
         if task.suite == "open":
             self._interpreter = Interpreter(story_of(task), seed=RANDOM_SEED)
         else:
-            self._interpreter = Interpreter(published_story(task, self.data))
+            self._interpreter = Interpreter(find_published_story(task, self.data))
         self._task = task
         self._progress = LabelProgress(task.subgoals)
         self._own_score = OwnScore() if task.suite == UNWRAPPED else None
         if self._own_score is not None:
-            return self._interpreter.opening, self._own_info(self._own_score, valid=True)
+            return self._interpreter.opening, self._make_own_info(self._own_score, valid=True)
         # As in AgentBoard, the opening text in the label file replaces the game's own opening text.
         self._observation = task.payload["opening"] or clean(self._interpreter.opening)
         return self._observation, self._info(valid=True)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         if self._own_score is not None:
-            return self._own_step(self._own_score, action)
+            return self._step_by_own_rules(self._own_score, action)
         if self._over:
             return self._observation, 0.0, True, False, self._info(valid=True)
         before = self._progress.rate
-        command = published_cut(action)
+        command = cut_action(action)
         if is_check(command):
             observation = CHECK_PREFIX + ", ".join(self.valid_actions())
             return observation, 0.0, self._over, False, self._info(valid=True)
@@ -120,18 +120,18 @@ class JerichoEnv(TextEnv):
         )
         return observation, self._progress.rate - before, self._over, False, info
 
-    def _own_step(self, own: OwnScore, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+    def _step_by_own_rules(self, own: OwnScore, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Play a turn of the suite `unwrapped`. Restart the game if it ends below the maximum score, as TALES does."""
         before, game = own.rate, self._game
         observation = game.send(action)
         valid = is_understood(observation)
         own.see(game)
         if game.over and not own.complete:
-            self._interpreter = Interpreter(published_story(self.playing(self._task), self.data))
+            self._interpreter = Interpreter(find_published_story(self.playing(self._task), self.data))
             observation = f"{observation}\n\n-= Restarting =-\n{self._interpreter.opening}"
-        return observation, own.rate - before, own.complete, False, self._own_info(own, valid=valid)
+        return observation, own.rate - before, own.complete, False, self._make_own_info(own, valid=valid)
 
-    def _own_info(self, own: OwnScore, *, valid: bool) -> dict[str, Any]:
+    def _make_own_info(self, own: OwnScore, *, valid: bool) -> dict[str, Any]:
         return self.info(progress=own.rate, success=own.complete, valid=valid)
 
     @property

@@ -131,7 +131,7 @@ def _make_unwrapped(index: int, game: str) -> Task:
     )
 
 
-def published_story(task: Task, data: Path | None) -> Path:
+def find_published_story(task: Task, data: Path | None) -> Path:
     """Return the game's story file. Raise InvalidTaskError if it is not the version that the labels fit."""
     if data is None:
         raise MissingDataError("the published Jericho games need the benchmark's data")

@@ -18,7 +18,7 @@ SPEC = EnvSpec(
         load_tasks=lazily(f"{__name__}.tasks:load_tasks"),
         generate=lazily(f"{__name__}.open.generator:generate"),
         forms=lazily(f"{__name__}.open.form:forms"),
-        published_forms=lazily(f"{__name__}.open.generator:excluded_forms"),
+        published_forms=lazily(f"{__name__}.open.generator:list_excluded_forms"),
         open_version=2,
     ),
     actions=Actions(ACTIONS, help_action="check", wording=WORDING),

@@ -16,9 +16,9 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     """Return all tasks of a suite in order; only `open` uses `seed`, only `agentboard` uses `data`."""
     if suite == "agentboard":
         return _load_published(data)
-    from evalharness.envs.pddl.open.generator import frozen_suite, generate
+    from evalharness.envs.pddl.open.generator import generate, read_frozen_suite
 
-    return frozen_suite() if seed == FROZEN_SEED else list(generate(seed))
+    return read_frozen_suite() if seed == FROZEN_SEED else list(generate(seed))
 
 
 def _load_published(data: Path | None) -> list[Task]:

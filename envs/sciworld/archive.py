@@ -37,7 +37,7 @@ def flags(executable: str) -> tuple[str, ...]:
 
     Return no flags if the archive cannot be made, or while another process makes it.
     """
-    if java.kept_folder() is None:
+    if java.find_table_folder() is None:
         return ()
     try:
         place = _place(executable)

@@ -71,7 +71,7 @@ def classpath() -> str:
 @cache
 def folder() -> Path:
     """Return a working folder for Java: the folder in the user's cache, or a temporary folder of this process."""
-    if place := kept_folder():
+    if place := find_table_folder():
         return place
     place = Path(tempfile.mkdtemp(prefix="evalharness-scienceworld-"))
     (place / _TYPES).write_bytes((_package() / _TYPES).read_bytes())
@@ -79,7 +79,7 @@ def folder() -> Path:
 
 
 @cache
-def kept_folder() -> Path | None:
+def find_table_folder() -> Path | None:
     """Return a working folder in the user's cache; None if it cannot be written.
 
     The simulator needs a writable table of type numbers in its working folder: it adds every class that is missing

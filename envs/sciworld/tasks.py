@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.envs.base import InvalidTaskError, Suite, Task
-from evalharness.envs.frozen import FROZEN_SEED, frozen_tasks
+from evalharness.envs.frozen import FROZEN_SEED, read_frozen_tasks
 from evalharness.envs.published import FIX, folder_of, label_rows
 from evalharness.envs.sciworld.kinds import (
     AGENTGYM,
@@ -23,10 +23,10 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     if suite == "agentboard":
         return _load_published(data)
     if suite in EXPECTED:
-        return unwrapped_tasks(suite, seed)
+        return list_unwrapped_tasks(suite, seed)
     from evalharness.envs.sciworld.open.generator import FROZEN, generate
 
-    return list(frozen_tasks(FROZEN) if seed == FROZEN_SEED else generate(seed))
+    return list(read_frozen_tasks(FROZEN) if seed == FROZEN_SEED else generate(seed))
 
 
 def _load_published(data: Path | None) -> list[Task]:
@@ -58,7 +58,7 @@ def _from_label(index: int, row: dict[str, Any]) -> Task:
         raise InvalidTaskError(f"ScienceWorld's label {index + 1} is invalid: {error!r}; {FIX}") from error
 
 
-def unwrapped_tasks(suite: str, seed: int) -> list[Task]:
+def list_unwrapped_tasks(suite: str, seed: int) -> list[Task]:
     """Return the tasks of the suite `unwrapped` or `agentgym`. `seed`: index of the test variation in `unwrapped`."""
     if suite == AGENTGYM:
         kinds = [kind for kind in VARIATIONS if not kind.startswith(NOT_IN_AGENTGYM)]

@@ -60,7 +60,7 @@ def prompts_folder() -> Path:
     return _locate_shipped("_prompts", "prompts")
 
 
-def published_folder() -> Path:
+def find_published_folder() -> Path:
     """Return the folder of published tables: inside the installed package, or beside it in a source checkout."""
     return _locate_shipped("_published", "results", "published")
 

@@ -59,7 +59,7 @@ def _entries(folder: Path) -> list[Path]:
     return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
-def chosen_suite(args: argparse.Namespace, data: Path) -> Suite:
+def choose_suite(args: argparse.Namespace, data: Path) -> Suite:
     """Return `--suite`; otherwise the published suite if its data is imported; otherwise the open suite, with a note.
 
     Raises UserError for a suite that no installed family has.
@@ -80,7 +80,7 @@ def chosen_suite(args: argparse.Namespace, data: Path) -> Suite:
     return "open"
 
 
-def stopped_line(folders: Sequence[Path], args: argparse.Namespace) -> str:
+def make_stopped_line(folders: Sequence[Path], args: argparse.Namespace) -> str:
     """Return the message after Ctrl-C: the number of kept episodes in `folders`, and the command to continue."""
     import shlex
 
@@ -99,14 +99,14 @@ def stopped_line(folders: Sequence[Path], args: argparse.Namespace) -> str:
 
 @contextlib.contextmanager
 def report_kept_episodes(args: argparse.Namespace) -> Iterator[list[Path]]:
-    """Yield a list for the folders of the runs. After an interrupt, show `stopped_line` for these folders."""
+    """Yield a list for the folders of the runs. After an interrupt, show `make_stopped_line` for these folders."""
     folders: list[Path] = []
     try:
         yield folders
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(stopped_line(folders, args)) from None
+        raise KeyboardInterrupt(make_stopped_line(folders, args)) from None
     except SystemExit:
-        note(stopped_line(folders, args))
+        note(make_stopped_line(folders, args))
         raise
 
 

@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.results.comparison import SCHEMA, compare_runs
     from evalharness.results.limits import parse_limit
     from evalharness.results.perturbation_losses import compare_losses
-    from evalharness.results.report.comparison import comparisons_as_markdown, print_comparisons, verdict
+    from evalharness.results.terminal.comparison import comparisons_as_markdown, print_comparisons, verdict
     from evalharness.results.trainings import join_labelled, load_joined
 
     limits = [parse_limit(text) for text in args.fail_if]

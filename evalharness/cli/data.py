@@ -99,7 +99,9 @@ def _import(args: argparse.Namespace) -> int:
         variable = f"{family.upper()}_DATA"
         folder = folder or os.environ.get(variable)
         if args.source or not folder:
-            raise UserError(f"give only --{family} DIR, or set {variable}")
+            raise UserError(
+                f"--{family} needs a folder (--{family} DIR, or {variable}=DIR) and no other source"
+            )
         return _import_of_a_family(args, family, folder)
     if not args.source:
         raise UserError("give a folder or an archive with the published files")

@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     manifests = {run: read_manifest(run) for run in runs}
     if args.format in _TRACKERS:
         from evalharness.results.exports.trackers import track
-        from evalharness.results.summary import summarize
+        from evalharness.results.summarize import summarize
 
         for folder, manifest in manifests.items():
             count = track(args.format, args.project, manifest, summarize(folder))
@@ -86,7 +86,7 @@ def _write(args: argparse.Namespace, target: Path, manifests: Mapping[Path, Mani
         tables,
     )
     from evalharness.results.exports.conversation import Protocol
-    from evalharness.results.tables import sorted_episodes
+    from evalharness.results.tables import read_sorted_episodes
 
     if args.format in tables.FORMATS:
         return ", ".join(path.name for path in tables.write(list(manifests), target, args.format))
@@ -95,7 +95,7 @@ def _write(args: argparse.Namespace, target: Path, manifests: Mapping[Path, Mani
         chats = None if args.format == "atif" else stack.enter_context(target.open("w", encoding="utf-8"))
         for run, manifest in manifests.items():
             folder = target if run == args.folder else target / run.name
-            for episode in sorted_episodes(run):
+            for episode in read_sorted_episodes(run):
                 if args.successful and not episode.success:
                     continue
                 count += 1

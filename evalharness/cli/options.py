@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from evalharness.base.errors import at_least
-from evalharness.cli.common import add_data_option, add_json_option, chosen_suite, data_folder
+from evalharness.cli.common import add_data_option, add_json_option, choose_suite, data_folder
 from evalharness.cli.output import note
 from evalharness.cli.parser import argument, number, whole_number, with_default
 from evalharness.config import OPTIONS, PolicyConfig, RunConfig, make_config, make_part, option_of, options_in
@@ -123,19 +123,19 @@ def config_of(args: argparse.Namespace, *, usual: Mapping[str, Any] | None = Non
     flags |= {key: value for key, value in (usual or {}).items() if key not in given}
     protocol = read_protocol_options({**in_file, **{k: v for k, v in (flags | own).items() if v is not None}})
     if "suite" not in {*in_file, *protocol} and not args.suite:
-        flags["suite"] = chosen_suite(args, data_folder(args))
+        flags["suite"] = choose_suite(args, data_folder(args))
     config = make_config(flags | own, args.config)
     for line in config.find_probable_mistakes():
         note(line)
     try:
         return replace(config, policy=add_served_name(config.policy))
     except UnreachableError:
-        if (name := _stored_name(config.execution.output)) is None:
+        if (name := _read_stored_name(config.execution.output)) is None:
             raise
         return replace(config, policy=config.policy.model_copy(update={"model_name": name}))
 
 
-def _stored_name(folder: Path | None) -> str | None:
+def _read_stored_name(folder: Path | None) -> str | None:
     """Return the served name of the model of the run or study in `folder`; None if there is no single name."""
     from evalharness.records.store import MANIFEST, read_manifest
     from evalharness.runs.study_file import run_folders

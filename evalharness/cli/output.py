@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console, RenderableType
 
-    from evalharness.models.asking import AskingResult
-    from evalharness.results.report.looks import Style
+    from evalharness.models.many_requests import AskingResult
+    from evalharness.results.figures.looks import Style
 
 
 def say(text: str, *, stderr: bool = True) -> None:
@@ -99,7 +99,7 @@ def write_picture(
     stem: Path, rows: Sequence[Mapping[str, Any]], figure: Figure, look: Style = "screen"
 ) -> None:
     """Write the numbers as `stem`.csv, and the figure in the formats of `look`. Call it within `looks.style(look)`."""
-    from evalharness.results.report.looks import save_figure
+    from evalharness.results.figures.looks import save_figure
 
     with system_errors(f"cannot make {stem.parent}", "; choose another folder with -o DIR"):
         stem.parent.mkdir(parents=True, exist_ok=True)

@@ -36,8 +36,8 @@ def run(args: argparse.Namespace) -> int:
         return _print_short(args)
     from evalharness.base.extensions import find_hook
     from evalharness.records.data_set import open_as_runs
-    from evalharness.results.viewer.bundle import load_bundle
-    from evalharness.results.viewer.page import write_page
+    from evalharness.results.report.bundle import load_bundle
+    from evalharness.results.report.page import write_page
     from evalharness.runs.study_file import some_run_folders
 
     problems: list[str] = []
@@ -58,10 +58,10 @@ def _print_short(args: argparse.Namespace) -> int:
     """Print comparable runs like `compare --markdown`; print only the scores of runs that are not comparable."""
     from evalharness.records.store import read_manifest
     from evalharness.results.comparison import comparable_groups, compare_runs
-    from evalharness.results.report.comparison import comparisons_as_markdown
-    from evalharness.results.report.table import summary_as_markdown
     from evalharness.results.scored_run import load_scored_run
-    from evalharness.results.summary import summarize
+    from evalharness.results.summarize import summarize
+    from evalharness.results.terminal.comparison import comparisons_as_markdown
+    from evalharness.results.terminal.table import summary_as_markdown
     from evalharness.runs.study_file import some_run_folders
 
     folders = some_run_folders(args.runs)

@@ -31,7 +31,7 @@ def add_figure_options(parser: argparse.ArgumentParser) -> None:
 
 def draw_figures(args: argparse.Namespace) -> int:
     from evalharness.results import curves
-    from evalharness.results.report import looks, plots
+    from evalharness.results.figures import looks, plots
     from evalharness.results.run_labels import labels_of
     from evalharness.results.scored_run import load_scored_run
     from evalharness.runs.study_file import some_run_folders

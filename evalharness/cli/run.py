@@ -84,7 +84,7 @@ def _play_by_hand(args: argparse.Namespace, config: RunConfig) -> int:
 
 
 def _print_outcome(args: argparse.Namespace, outcome: RunOutcome) -> None:
-    from evalharness.results.report.table import print_summary
+    from evalharness.results.terminal.table import print_summary
 
     out = results_console(args)
     # Leave out the reason of a stop: `run` prints it at the end.

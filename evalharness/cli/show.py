@@ -70,9 +70,9 @@ def _holds_runs(folder: Path) -> bool:
 def _show_run(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import line
     from evalharness.records.store import read_manifest
-    from evalharness.results.report.kinds import kind_rows
-    from evalharness.results.report.table import print_summary
-    from evalharness.results.summary import earlier_timing, summarize
+    from evalharness.results.summarize import earlier_timing, summarize
+    from evalharness.results.terminal.kinds import kind_rows
+    from evalharness.results.terminal.table import print_summary
 
     console = results_console(args)
     if (args.folder / STUDY).is_file():
@@ -119,7 +119,7 @@ def _matches_task(given: str, task_id: str) -> bool:
 
 def _trajectory(args: argparse.Namespace, console: Console) -> int:
     from evalharness.records.store import read_episodes, read_manifest
-    from evalharness.results.report.trajectory import trajectory
+    from evalharness.results.terminal.trajectory import trajectory
 
     read_manifest(args.folder)
     task_ids: dict[str, None] = {}

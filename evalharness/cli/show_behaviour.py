@@ -26,7 +26,7 @@ def show_behaviour(args: argparse.Namespace, folders: Sequence[Path]) -> int:
     from dataclasses import asdict
 
     from evalharness.results.behaviour.rows import SCHEMA, behaviour_rows, difference_rows, load_behaviour
-    from evalharness.results.report.behaviour import print_behaviour, print_differences, print_runs
+    from evalharness.results.terminal.behaviour import print_behaviour, print_differences, print_runs
     from evalharness.runs.study_file import some_run_folders
 
     runs = [load_behaviour(folder) for folder in some_run_folders(folders)]

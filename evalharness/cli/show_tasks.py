@@ -10,7 +10,7 @@ from evalharness.base.text import printable
 from evalharness.cli.common import (
     add_data_option,
     add_suite_options,
-    chosen_suite,
+    choose_suite,
     data_folder,
 )
 from evalharness.cli.output import results_console, write_json
@@ -40,7 +40,7 @@ def list_tasks(args: argparse.Namespace) -> int:
     from evalharness.suites.selection import count_tasks, select
 
     folder = data_folder(args)
-    suite = chosen_suite(args, folder)
+    suite = choose_suite(args, folder)
     seed = args.suite_seed or 0
     console = results_console(args)
     if not args.tasks:

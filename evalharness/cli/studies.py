@@ -92,8 +92,8 @@ def run_study(
 def show_training(args: argparse.Namespace, stem: Path, training: Training | None) -> None:
     """Print the table of checkpoints. Write the requested files, and a plot: `stem`.png, .svg and .csv."""
     from evalharness.results.curves import by_checkpoint
-    from evalharness.results.report import looks, plots
-    from evalharness.results.report.checkpoints import print_training
+    from evalharness.results.figures import looks, plots
+    from evalharness.results.terminal.checkpoints import print_training
 
     if training is None:
         return

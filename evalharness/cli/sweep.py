@@ -80,8 +80,8 @@ def run(args: argparse.Namespace) -> int:
 def _run_perturbations(args: argparse.Namespace) -> int:
     from evalharness.records.files import STUDY
     from evalharness.records.store import lock_folder
-    from evalharness.results.report.sweep import print_sweep
     from evalharness.results.sweep import UNPERTURBED
+    from evalharness.results.terminal.sweep import print_sweep
     from evalharness.runs.study import study_folder
     from evalharness.runs.study_results import load_played_runs, sweep_result
 

@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 def locate_runs(places: Sequence[Path]) -> Iterator[tuple[Mapping[Path, Path], Sequence[str]]]:
     """Yield two results: name -> folder of each run at the given places, and an error for each place without runs.
     Archives in a given folder are also searched; their files stay unpacked while the context is open."""
-    from evalharness.runs.folders import archives_in, find_runs
+    from evalharness.runs.find_runs import archives_in, find_runs
 
     runs: dict[Path, Path] = {}
     problems = []

@@ -124,7 +124,7 @@ def _make_row(first: Rater, second: Rater, keys: Sequence[TurnKey], family: str)
     return agreement_of(first.name, second.name, counts, family=family, left_out=len(pairs) - counts.n)
 
 
-def published_agreement() -> Agreement:
+def read_published_agreement() -> Agreement:
     """Return the table of AgentRefine's poster: a human (first rater) and GPT-4 (second rater) on 100 turns."""
     rows = {row.names["human"]: row.numbers for row in load_table("judge_agreement")}
     counts = Counts(
@@ -137,10 +137,10 @@ def published_agreement() -> Agreement:
     return agreement_of("human (published)", "GPT-4 (published)", counts)
 
 
-def published_beside(rows: Sequence[Agreement]) -> list[Agreement]:
+def find_comparable_agreement(rows: Sequence[Agreement]) -> list[Agreement]:
     """Return the poster's table if it is comparable: the second rater calls as many turns right as wrong, give or take
     one. Kappa depends on the shares of right and wrong (Feinstein & Cicchetti, Journal of Clinical Epidemiology 43
     (1990) 543-549)."""
     whole = [row.counts for row in rows if row.family == ALL]
     balanced = any(abs(c.n - 2 * (c.right_right + c.wrong_right)) <= 1 for c in whole)
-    return [published_agreement()] if balanced else []
+    return [read_published_agreement()] if balanced else []

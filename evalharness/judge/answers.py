@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from evalharness.base.reading import no_constant
 from evalharness.judge.verdict import KINDS, Verdict, replace_surrogates
-from evalharness.models.asking import Answer, Refusal
+from evalharness.models.many_requests import Answer, Refusal
 from evalharness.protocol.reasoning import closes_reasoning, split_known
 
 Value = TypeVar("Value")

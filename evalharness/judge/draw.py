@@ -15,7 +15,7 @@ from evalharness.records.episode import Episode, Turn
 from evalharness.records.identity import digest
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import read_manifest
-from evalharness.results.tables import sorted_episodes
+from evalharness.results.tables import read_sorted_episodes
 
 
 def draw(turns: Mapping[str, Iterable[TurnKey]], count: int | None, seed: int) -> list[TurnKey]:
@@ -130,7 +130,7 @@ def load_turns(folder: Path) -> JudgedRun:
     manifest = read_manifest(folder)
     turns: Sequence[DrawnTurn] = [
         DrawnTurn(episode, number)
-        for episode in sorted_episodes(folder)
+        for episode in read_sorted_episodes(folder)
         for number in range(1, len(episode.turns) + 1)
     ]
     return JudgedRun(folder, manifest, {turn.key: turn for turn in turns})

@@ -16,7 +16,7 @@ from evalharness.base.errors import UserError
 from evalharness.judge.answers import UnusableReplyError, read, sentence
 from evalharness.judge.grading import HIGHEST, LOWEST, Grade
 from evalharness.judge.questions import TwoTurnQuestion, objects_of, raw_of
-from evalharness.models.asking import Answer
+from evalharness.models.many_requests import Answer
 from evalharness.protocol.prompt import Message, fill_template
 
 LAYOUT = "fastchat"

@@ -23,7 +23,7 @@ class JudgeProgress(WorkProgress):
         return [f"{self.unread} replies not readable"] if self.unread else []
 
 
-def own_place(run: Path, *names: str) -> Path:
+def choose_own_folder(run: Path, *names: str) -> Path:
     """Return a folder below `run`. Raises UserError if it is a link: the run's author could choose where we write."""
     path = run
     for name in names:

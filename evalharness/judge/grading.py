@@ -10,7 +10,7 @@ from typing import Any
 from evalharness.judge.answers import REASON, UnusableReplyError, read, read_object, response_format, sentence
 from evalharness.judge.questions import TwoTurnQuestion
 from evalharness.judge.turn_prompt import StrictFile, clip, quote, read_prompt
-from evalharness.models.asking import Answer
+from evalharness.models.many_requests import Answer
 from evalharness.protocol.prompt import Message
 
 LOWEST, HIGHEST = 1, 10
@@ -36,7 +36,7 @@ class Grade:
     """The judge's explanation, or the reason why no grade could be read."""
 
 
-def stored_grade(line: Mapping[str, Any]) -> Grade:
+def read_grade(line: Mapping[str, Any]) -> Grade:
     """Read a line of `grades.jsonl`. Raises ValueError for a wrong value, KeyError for a missing one."""
     rating = line["rating"]
     if rating is not None and not (type(rating) in (int, float) and LOWEST <= rating <= HIGHEST):

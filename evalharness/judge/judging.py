@@ -17,13 +17,19 @@ from evalharness.base.reading import read_object
 from evalharness.config import PolicyConfig
 from evalharness.judge.answers import VERDICT_FORMAT, read_verdict
 from evalharness.judge.draw import DrawnTurn, JudgedRun, load_turns
-from evalharness.judge.folder import JudgeProgress, draws_of, own_place, read_kind
+from evalharness.judge.folder import JudgeProgress, choose_own_folder, draws_of, read_kind
 from evalharness.judge.turn_prompt import EARLIER_TURNS, TurnPrompt, load_turn_prompt
 from evalharness.judge.verdict import Rater, TurnKey, Verdict, add_folder_names, verdict_of
-from evalharness.models.asking import TRIES, Answer, AskingResult, open_asked_model_for, refuse_scripted
 from evalharness.models.base import RequestForm
 from evalharness.models.connections import sampling_identity
 from evalharness.models.event_loop import run_to_end
+from evalharness.models.many_requests import (
+    TRIES,
+    Answer,
+    AskingResult,
+    open_asked_model_for,
+    refuse_scripted,
+)
 from evalharness.models.opened import Prepared
 from evalharness.models.resolve import prepare
 from evalharness.models.work import Watch
@@ -32,7 +38,7 @@ from evalharness.records.files import ERRORS, MANIFEST, SUMMARY
 from evalharness.records.identity import digest
 from evalharness.records.lines import read_lines
 from evalharness.records.store import EpisodeKey, write_atomically
-from evalharness.results.viewer.records import TurnJudgement
+from evalharness.results.report.records import TurnJudgement
 
 FOLDER = "judgements"
 """Name of the folder, inside the run's folder, that has a folder for each judge."""
@@ -162,7 +168,7 @@ def judge_run(what: Judging, *, watch: Watch = nullcontext) -> AskingResult:
             plain=what.plain,
         )
         with JudgementFolder(folder) as store:
-            store.resume(manifest)
+            store.load_or_refuse(manifest)
             run.require_known(store.done, str(folder))
             left = [turn for turn in drawn if turn.key not in store.done]
             progress.total = len(left) + len(store.done)
@@ -176,7 +182,7 @@ def judge_run(what: Judging, *, watch: Watch = nullcontext) -> AskingResult:
 def _folder(what: Judging, identity: Mapping[str, Any]) -> Path:
     """Return the default folder; the same options give the same folder, so that the command can continue."""
     name = folder_name(what.judge.display_name, "judge")
-    return own_place(what.run, FOLDER, f"{name}-{digest(identity)[:8]}")
+    return choose_own_folder(what.run, FOLDER, f"{name}-{digest(identity)[:8]}")
 
 
 async def _ask(

@@ -37,9 +37,9 @@ def read_asset(name: str) -> str:
 def label_page(run: str, rater: str) -> str:
     """Return the HTML page. Its script loads the turns from the same server."""
     script = (
-        f"(() => {{\n'use strict';\n{asset('viewer/assets/1-text.js')}\n{read_asset('label.js')}\n}})();\n"
+        f"(() => {{\n'use strict';\n{asset('report/assets/1-text.js')}\n{read_asset('label.js')}\n}})();\n"
     )
-    style = asset("viewer/assets/viewer.css") + read_asset("label.css")
+    style = asset("report/assets/viewer.css") + read_asset("label.css")
     title = f"labels of {rater} · {run} · evalharness"
     return "".join(document(title, style, script, _BODY, connect="'self'"))
 
@@ -114,7 +114,9 @@ def application(
         return web.json_response({**facts, "turns": listed}, headers={"Cache-Control": "no-store"})
 
     async def turn(request: web.Request) -> web.Response:
-        return web.json_response(turn_data(requested_turn(request)), headers={"Cache-Control": "no-store"})
+        return web.json_response(
+            turn_data(find_requested_turn(request)), headers={"Cache-Control": "no-store"}
+        )
 
     async def keep(request: web.Request) -> web.Response:
         # Browsers let a page of another origin post a form or plain text without asking this server, but not JSON.
@@ -127,14 +129,14 @@ def application(
             verdict = check_verdict(body.get("wrong"), body.get("kind"), body.get("note", ""))
         except (ValueError, RecursionError) as error:
             raise web.HTTPBadRequest(text=str(error)) from None
-        where = requested_turn(request)
+        where = find_requested_turn(request)
         try:
             store.add(where.key, verdict)
         except InfrastructureError as error:
             raise web.HTTPInsufficientStorage(text=str(error)) from None
         return web.json_response(label_and_judges(where))
 
-    def requested_turn(request: web.Request) -> DrawnTurn:
+    def find_requested_turn(request: web.Request) -> DrawnTurn:
         number = int(request.match_info["number"])
         if number >= len(drawn):
             raise web.HTTPNotFound(text="no such turn was drawn")

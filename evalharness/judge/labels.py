@@ -17,7 +17,7 @@ from evalharness.base.errors import UserError
 from evalharness.base.reading import read_object, read_text
 from evalharness.base.text import no_formula, printable
 from evalharness.judge.draw import DrawnTurn, JudgedRun
-from evalharness.judge.folder import draws_of, own_place, read_kind
+from evalharness.judge.folder import choose_own_folder, draws_of, read_kind
 from evalharness.judge.verdict import Rater, TurnKey, Verdict, check_verdict, verdict_of
 from evalharness.records.answers import make_manifest
 from evalharness.records.lines import read_lines
@@ -34,7 +34,7 @@ def label_folder(run: Path, rater: str) -> Path:
     """Return the folder of a person's labels. Raises UserError if the name is not valid for a folder."""
     if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,59}", rater):
         raise UserError(f"--rater {rater!r}: a name of letters, digits, dots, dashes; it becomes a folder")
-    return own_place(run, FOLDER, rater)
+    return choose_own_folder(run, FOLDER, rater)
 
 
 class LabelFolder(RecordFolder):
@@ -53,7 +53,7 @@ class LabelFolder(RecordFolder):
         UserError if the folder has labels of another run."""
         identity = {"kind": KIND, "run_digest": self.run.digest, "rater": self.rater}
         manifest = make_manifest(identity, self.rater, drawn=dict(drawn))
-        self.resume(manifest)
+        self.load_or_refuse(manifest)
         self.run.require_known(self.labels, str(self.folder))
         self.begin(manifest)
 

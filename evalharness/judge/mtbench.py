@@ -18,10 +18,13 @@ from evalharness.config import PolicyConfig
 from evalharness.judge.answers import UnusableReplyError, strip_reasoning
 from evalharness.judge.fastchat import FastChatPrompts, load_fastchat_prompts
 from evalharness.judge.folder import JudgeProgress
-from evalharness.judge.grading import Grade, GradePrompt, load_grade_prompt, stored_grade
-from evalharness.judge.mtbench_scores import GradeKey, Score, published_scores, scores
+from evalharness.judge.grading import Grade, GradePrompt, load_grade_prompt, read_grade
+from evalharness.judge.mtbench_scores import GradeKey, Score, read_published_scores, scores
 from evalharness.judge.questions import QuestionSet, TwoTurnQuestion
-from evalharness.models.asking import (
+from evalharness.models.base import RequestForm
+from evalharness.models.connections import sampling_identity
+from evalharness.models.event_loop import run_to_end
+from evalharness.models.many_requests import (
     TRIES,
     Answer,
     AskedModel,
@@ -29,9 +32,6 @@ from evalharness.models.asking import (
     open_asked_model_for,
     refuse_scripted,
 )
-from evalharness.models.base import RequestForm
-from evalharness.models.connections import sampling_identity
-from evalharness.models.event_loop import run_to_end
 from evalharness.models.opened import Prepared
 from evalharness.models.resolve import prepare
 from evalharness.models.work import Watch
@@ -73,7 +73,7 @@ class MtbenchFolder(AnswerFolder):
     def _take_grade(self, raw: bytes) -> None:
         line = read_object(raw)
         self._count(GRADES, line)
-        self.grades[_key(line)] = stored_grade(line)
+        self.grades[_key(line)] = read_grade(line)
 
     def _count(self, name: str, line: Mapping[str, Any]) -> None:
         for part in ("prompt_tokens", "completion_tokens"):
@@ -149,7 +149,7 @@ def run_mtbench(what: Mtbench, *, watch: Watch = nullcontext) -> Graded:
         with MtbenchFolder(folder) as store:
             manifest = make_manifest(identity, what.model.display_name, plain=what.plain)
             manifest["judge_name"] = what.judge.display_name
-            store.resume(manifest)
+            store.load_or_refuse(manifest)
             progress.finished = len(store.answers) + len(store.grades)
             run_to_end(_everything(what, model, judge, prompt, store, progress))
             rows = scores(
@@ -271,7 +271,7 @@ def _write(what: Mtbench, store: MtbenchFolder, rows: Sequence[Score]) -> dict[s
         "unread_because": dict(sorted(unread.items())),
         "tokens": tokens,
         "graded_by": "FastChat's prompts" if what.judge_prompts else "the harness's own prompt",
-        "published": [{"method": method, "mt_bench": value} for method, value in published_scores()],
+        "published": [{"method": method, "mt_bench": value} for method, value in read_published_scores()],
     }
     write_atomically(store.folder / SUMMARY, json.dumps(summary, indent=2) + "\n")
     return summary

@@ -56,6 +56,6 @@ def scores(questions: Sequence[TwoTurnQuestion], grades: Mapping[GradeKey, float
     return rows
 
 
-def published_scores() -> list[tuple[str, float]]:
+def read_published_scores() -> list[tuple[str, float]]:
     """Return (method, MT-bench score) of AgentRefine's appendix E."""
     return [(row.names["method"], row.numbers["mt_bench"].value) for row in load_table("mt_bench")]

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 
 from evalharness.base.terminal import line, plain_table, words
 from evalharness.base.text import printable
-from evalharness.judge.agreement import ALL, Agreement, Share, published_beside
+from evalharness.judge.agreement import ALL, Agreement, Share, find_comparable_agreement
 from evalharness.judge.mtbench_scores import Score
 from evalharness.stats import Interval, wilson
 
@@ -70,7 +70,7 @@ def agreement_table(rows: Sequence[Agreement], titles: Mapping[str, str]) -> Ren
         if mine[0].left_out:
             parts.append(line(f"{mine[0].left_out} turns are left out: no verdict could be read", "yellow"))
         parts.append("")
-    published = published_beside(rows)
+    published = find_comparable_agreement(rows)
     for row in published:
         parts += [_counts_table(row), "", _figures_table([row], {})]
     if not published:

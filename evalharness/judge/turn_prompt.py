@@ -67,11 +67,11 @@ class TurnPrompt:
         fixed = [self.file.instruction.strip(), kinds, self.file.format.strip()]
         return [
             {"role": "system", "content": self.file.system.strip()},
-            {"role": "user", "content": "\n\n".join([*fixed, "\n".join(quoted_turn(drawn))])},
+            {"role": "user", "content": "\n\n".join([*fixed, "\n".join(quote_turn(drawn))])},
         ]
 
 
-def quoted_turn(drawn: DrawnTurn) -> list[str]:
+def quote_turn(drawn: DrawnTurn) -> list[str]:
     """Return the lines of the request: the goal, the earlier turns, and the turn to judge, with every text quoted."""
     before, (*earlier, judged) = drawn.since(EARLIER_TURNS)
     lines = [f"goal: {quote(clip(drawn.episode.goal, _LONGEST))}"]

@@ -23,7 +23,7 @@ from evalharness.models.connections import make_client
 from evalharness.models.opened import Opened, Prepared, Reports, Status
 from evalharness.models.replicas import Replica, connect
 from evalharness.models.serving.arguments import extra_arguments, server_arguments
-from evalharness.models.serving.checkpoint import cached_snapshot, check_checkpoint, is_local
+from evalharness.models.serving.checkpoint import check_checkpoint, find_cached_snapshot, is_local
 from evalharness.models.serving.demo import DEMO, DEMO_ADAPTER, DEMO_BASE, ensure_demo, is_demo
 from evalharness.models.serving.find import ServerCommand, find_server
 from evalharness.models.serving.lora import (
@@ -35,7 +35,7 @@ from evalharness.models.serving.lora import (
     require_servable,
 )
 from evalharness.models.serving.managed import ManagedServer, default_context
-from evalharness.models.serving.merged import ensure_merged, merged_path
+from evalharness.models.serving.merged import choose_merged_folder, ensure_merged
 from evalharness.models.serving.model_server import (
     VARIABLES,
     ModelServer,
@@ -191,7 +191,7 @@ def _with_adapter(
     if config.lora_serve:
         return ResolvedModel(identity, keep(on_status), keep)
     return ResolvedModel(
-        identity, ToServe(str(merged_path(base, adapter)), config.display_name, extra), merge
+        identity, ToServe(str(choose_merged_folder(base, adapter)), config.display_name, extra), merge
     )
 
 
@@ -206,7 +206,7 @@ def _base(config: PolicyConfig, adapter: Adapter, on_status: Status) -> Path:
         )
     if is_local(config.model):
         return Path(config.model)
-    if (snapshot := cached_snapshot(config.model)) is None:
+    if (snapshot := find_cached_snapshot(config.model)) is None:
         raise UserError(
             f"--model {config.model}: an adapter's base must be on this machine, as a folder or in the hub's cache "
             f"(hf download {config.model})"

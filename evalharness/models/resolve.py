@@ -66,13 +66,13 @@ def prepare(
         prepared: Prepared = prepare_outside(config.model, outside)
         return prepared
     if config.is_scripted:
-        return _scripted(config, specs, person)
+        return _prepare_script(config, specs, person)
     if config.is_endpoint:
-        return _endpoint(config, agent, on_status)
+        return _prepare_endpoint(config, agent, on_status)
     return own_servers(config, agent, on_status, serve)
 
 
-def _scripted(config: PolicyConfig, specs: Mapping[str, EnvSpec], person: Policy | None) -> Prepared:
+def _prepare_script(config: PolicyConfig, specs: Mapping[str, EnvSpec], person: Policy | None) -> Prepared:
     policy: Policy
     identity: dict[str, Any] = {"kind": "scripted", "name": config.model}
     if config.model == "oracle":
@@ -134,7 +134,7 @@ async def _ask_servers(
     return dict(zip(urls, await asyncio.gather(*map(ask, urls)), strict=True))
 
 
-def _endpoint(config: PolicyConfig, agent: AgentConfig, on_status: Status) -> Prepared:
+def _prepare_endpoint(config: PolicyConfig, agent: AgentConfig, on_status: Status) -> Prepared:
     if config.model_name is None:
         raise UserError("an endpoint needs --model-name NAME, the name by which it serves the model")
     key = read_key("--api-key-env", config.api_key_env)

@@ -173,7 +173,7 @@ def _other_model_error(base_url: str, what: str) -> UserError:
 def require_one(served: Mapping[str, ServedModel | None]) -> ServedModel | None:
     """Return the model that all servers (by URL) serve. Raises UserError if they serve different models.
 
-    Dates are not compared: copies of one model can have different dates.
+    `created` is not compared: servers of the same model can report different times.
     """
     (first, model), *others = served.items()
     expected = _drop_date(model)

@@ -11,7 +11,7 @@ from typing import Any
 from evalharness.base.errors import UserError
 from evalharness.paper import diversity
 from evalharness.paper import diversity_plots as pictures
-from evalharness.paper.error_runs import SHARES, draw_error_runs, published_share
+from evalharness.paper.error_runs import SHARES, draw_error_runs, read_published_share
 from evalharness.paper.exhibit import Exhibit, Filled, Given, read_each
 from evalharness.results.published import load_table
 from evalharness.results.tabular.table import Cell, Column, Row, Table
@@ -175,7 +175,7 @@ def _fill_runs(given: Given) -> Filled:
         for length in ("1", "2", "3", "more")
         for key, name in SHARES.items()
     )
-    rows = [Row("AgentRefine (32,000)", {"1_share_of_turns": Cell(published_share(), text="about 16")})]
+    rows = [Row("AgentRefine (32,000)", {"1_share_of_turns": Cell(read_published_share(), text="about 16")})]
     named: list[tuple[str, Mapping[str, Any]]] = []
     problems = list(given.left_out)
     for path, error_turns in read_each(given.data, given.measured.error_turns, problems):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evalharness.base.text import printable
-from evalharness.results.report.looks import COLOURS
+from evalharness.results.figures.looks import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

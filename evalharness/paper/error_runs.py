@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evalharness.base.text import printable
+from evalharness.results.figures.looks import COLOURS
 from evalharness.results.published import load_table
-from evalharness.results.report.looks import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SHARES = {"share_of_turns": "of all turns", "share_of_player_turns": "of player turns"}
 
 
-def published_share() -> float:
+def read_published_share() -> float:
     """Return the approximate percentage of turns that are errors not followed or preceded by another one."""
     [claim] = [row for row in load_table("text_claims") if "figure 11" in row.names.get("about", "")]
     return claim.numbers["value"].value
@@ -35,7 +35,7 @@ def draw_error_runs(named: Sequence[tuple[str, Mapping[str, Any]]]) -> Figure:
             values = [100 * row[key] for row in rows]
             bars = axes.bar(places, values, 0.36, color=COLOURS[number], label=label)
             axes.bar_label(bars, fmt="%.1f", fontsize=7, padding=1)
-        about = published_share()
+        about = read_published_share()
         axes.plot(
             [-0.4, 0.0], [about, about], "--", color="black", linewidth=1, label=f"published: about {about:g}"
         )

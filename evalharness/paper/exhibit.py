@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from evalharness.base.errors import UserError
 from evalharness.envs.base import EnvSpec
 from evalharness.results.difference import SIGNIFICANT, Difference, adjust_p_values
-from evalharness.results.report.comparison import holm_line, tests_of_families
 from evalharness.results.run_labels import labels_of
 from evalharness.results.scored_run import ScoredRun, load_scored_run
 from evalharness.results.tabular.table import Cell, Table
 from evalharness.results.task_range import PUBLISHED_SUITE
+from evalharness.results.terminal.comparison import holm_line, tests_of_families
 from evalharness.results.trainings import SEED, group_trainings, join_runs
 
 if TYPE_CHECKING:

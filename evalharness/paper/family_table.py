@@ -10,7 +10,7 @@ from evalharness.paper.protocol import describe_aspects, differ, list_aspects
 from evalharness.results.comparison import comparable_groups, compare_runs
 from evalharness.results.difference import Difference
 from evalharness.results.leaderboard.marked_rows import DIFFERS, MARKS, columns_of, row_of
-from evalharness.results.leaderboard.standing_rows import Benchmark, own_row, published_row
+from evalharness.results.leaderboard.standing_rows import Benchmark, make_published_row, make_run_row
 from evalharness.results.leaderboard.standings import Leaderboard
 from evalharness.results.published import OTHERS, PublishedRow, family_columns, load_table
 from evalharness.results.score import ESTIMATED, MEASURES, POOLED
@@ -35,13 +35,15 @@ def protocol_lines(rows: Sequence[Row]) -> list[str]:
     return ours + [f"other papers, not AgentRefine's protocol, in no mean with it: {text}" for text in others]
 
 
-def own_rows(board: Leaderboard, runs: Sequence[tuple[str, ScoredRun]], benchmark: Benchmark) -> list[Row]:
+def make_run_rows(
+    board: Leaderboard, runs: Sequence[tuple[str, ScoredRun]], benchmark: Benchmark
+) -> list[Row]:
     """Return a table row for each run, with a text about its protocol."""
     rows = []
     for label, run in runs:
         protocol = list_aspects(run, benchmark)
         marks = DIFFERS if differ(protocol) else ""
-        standing = own_row(run, label, benchmark.prompts, ())
+        standing = make_run_row(run, label, benchmark.prompts, ())
         about = (*describe_aspects(protocol), trainings_line(run))
         rows.append(row_of(board, standing, marks, tuple(filter(None, about))))
     return rows
@@ -132,9 +134,9 @@ def fill(
     benchmark = benchmark or Benchmark.of(given.specs)
     published = load_table(table)
     board = empty_board(benchmark, published)
-    rows = [row_of(board, published_row(row, benchmark)) for row in published]
+    rows = [row_of(board, make_published_row(row, benchmark)) for row in published]
     runs = [(label, only(run)) for entry in given.entries for label, run in join_entry(entry)]
-    ours = own_rows(board, runs, benchmark)
+    ours = make_run_rows(board, runs, benchmark)
     others = other_rows(board) if given.others else []
     listed = (*rows, *others, *ours)
     columns = columns_of(board)

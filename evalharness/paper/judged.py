@@ -10,7 +10,7 @@ from typing import Any
 from evalharness import stats
 from evalharness.base.reading import read_json
 from evalharness.paper.exhibit import Exhibit, Filled, Given, read_each
-from evalharness.records.data_set import judged_folder
+from evalharness.records.data_set import name_judged_folder
 from evalharness.records.files import MANIFEST, SUMMARY
 from evalharness.results.leaderboard.marked_rows import DIFFERS
 from evalharness.results.published import load_table
@@ -55,7 +55,7 @@ def _make_published_row() -> Row:
 def _find_judged(given: Given) -> dict[Path, str]:
     """Map each given folder that has judgements or labels to its name."""
     named = {run.folder: entry.label for entry in given.entries for run in entry.runs}
-    named |= {judged_folder(path): path.name for path in given.data}
+    named |= {name_judged_folder(path): path.name for path in given.data}
     return {
         folder: name
         for folder, name in named.items()

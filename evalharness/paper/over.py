@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from evalharness.base.errors import UserError
 from evalharness.base.paths import real_path
 from evalharness.paper.exhibit import Filled, Given, join_entry, plain
-from evalharness.paper.family_table import differences, empty_board, legend, own_rows, protocol_lines
+from evalharness.paper.family_table import differences, empty_board, legend, make_run_rows, protocol_lines
 from evalharness.paper.x_values import number
 from evalharness.results.curves import Row as Point
 from evalharness.results.curves import curve_point, rate_row
+from evalharness.results.figures import plots
 from evalharness.results.leaderboard.marked_rows import columns_of, row_of
-from evalharness.results.leaderboard.standing_rows import Benchmark, published_row
+from evalharness.results.leaderboard.standing_rows import Benchmark, make_published_row
 from evalharness.results.published import MAIN, load_table
-from evalharness.results.report import plots
 from evalharness.results.score import HELD_OUT, MEASURES
 from evalharness.results.scored_run import ScoredRun
 from evalharness.results.tabular.table import Column, Row, Table
@@ -75,7 +75,7 @@ def fill(given: Given, key: str, title: str, published: Sequence[PublishedPoint]
         key, published = given.x[0], ()  # the published points are only valid for the default axis
     for point in published:
         [printed] = [row for row in load_table(point.table) if point.names.items() <= dict(row.names).items()]
-        row = row_of(board, published_row(printed, benchmark))
+        row = row_of(board, make_published_row(printed, benchmark))
         rows.append(Row(f"{point.x:,.0f}", row.cells, "published"))
         points += _make_points(row, board.columns, key, point.x)
     runs, problems = runs_at(given, key), []
@@ -96,7 +96,7 @@ def fill(given: Given, key: str, title: str, published: Sequence[PublishedPoint]
     )
     standing.sort(key=lambda each: each[:2])
     named = [(label if label == f"{x:g}" else f"{x:g}: {label}", run) for x, label, run in standing]
-    rows += [replace(row, group="ours") for row in own_rows(board, named, benchmark)]
+    rows += [replace(row, group="ours") for row in make_run_rows(board, named, benchmark)]
     columns = columns_of(board)
     paired, why = differences(named, columns)
     notes = (note, *legend(rows), *protocol_lines(rows))

@@ -28,7 +28,7 @@ Groups = Mapping[str, Mapping[str, ScoredRun]]
 """Model's label -> perturbation -> run. The unperturbed run comes first."""
 
 
-def perturbed_family(specs: Mapping[str, EnvSpec]) -> EnvSpec:
+def find_perturbed_family(specs: Mapping[str, EnvSpec]) -> EnvSpec:
     """Return the environment family for which the paper publishes perturbations."""
     return next(
         spec
@@ -115,7 +115,7 @@ def make_published_rows() -> list[Row]:
     return rows
 
 
-def _published_names(spec: EnvSpec) -> tuple[list[str], list[str]]:
+def _list_published_names(spec: EnvSpec) -> tuple[list[str], list[str]]:
     """Return the perturbations of the paper, and those of its first preprint."""
     known = spec.actions.wording.perturbations
     return (
@@ -125,8 +125,8 @@ def _published_names(spec: EnvSpec) -> tuple[list[str], list[str]]:
 
 
 def _list_missing(given: Given) -> list[str]:
-    spec = perturbed_family(given.specs)
-    names, _ = _published_names(spec)
+    spec = find_perturbed_family(given.specs)
+    names, _ = _list_published_names(spec)
     return [
         f"{label}: no run {'unperturbed' if name == UNPERTURBED else f'under {name}'}"
         for label, runs in group_runs(given, spec.family).items()
@@ -136,8 +136,8 @@ def _list_missing(given: Given) -> list[str]:
 
 
 def _fill(given: Given) -> Filled:
-    spec, benchmark = perturbed_family(given.specs), Benchmark.of(given.specs)
-    names, first = _published_names(spec)
+    spec, benchmark = find_perturbed_family(given.specs), Benchmark.of(given.specs)
+    names, first = _list_published_names(spec)
     columns = columns_of(spec.family, spec.title, names, first=f"Avg {first[0]}-{first[-1]}")
     recalled = {name for name, how in spec.actions.wording.perturbations.items() if how.recalled}
     rows, paired, problems = make_published_rows(), [], []
@@ -200,7 +200,7 @@ TABLE3 = Exhibit(
     _TABLE,
     "success and progress of one family in its own words and under each published perturbation",
     "evalharness sweep --tasks alfworld --model CKPT",
-    lambda given: list(group_runs(given, perturbed_family(given.specs).family)),
+    lambda given: list(group_runs(given, find_perturbed_family(given.specs).family)),
     _fill,
     _list_missing,
 )
@@ -235,7 +235,7 @@ def _make_points(table: Table, family: str, names: list[str]) -> list[dict[str, 
 def _fill_figure(given: Given) -> Filled:
     filled = TABLE3.fill(given)
     whole = filled.tables[0]
-    spec = perturbed_family(given.specs)
+    spec = find_perturbed_family(given.specs)
     groups = [g for g in whole.groups if not g.startswith(("Average", "Std", "Avg"))]
     columns = tuple(c for c in whole.columns if c.group in groups and c.name == "success")
     notes = ("the published numbers are those of table 3", *whole.notes[1:])

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from evalharness.results.curves import UNPERTURBED, Row
-from evalharness.results.report.plots import (
+from evalharness.results.figures.plots import (
     DASHES,
     INCH_A_CHARACTER,
     MARKERS,

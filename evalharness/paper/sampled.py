@@ -12,12 +12,12 @@ from evalharness.paper.perturbed import choose_label
 from evalharness.paper.protocol import Aspect, describe_aspects, differ, list_aspects
 from evalharness.results.best_of_n import best_of_n
 from evalharness.results.leaderboard.marked_rows import DIFFERS, MARKS, PART, columns_of, row_of
-from evalharness.results.leaderboard.standing_rows import Benchmark, published_row
+from evalharness.results.leaderboard.standing_rows import Benchmark, make_published_row
 from evalharness.results.published import MAIN, load_table
-from evalharness.results.report.best_of_n import decoding_rows, temperature_text
 from evalharness.results.run_labels import labels_of
 from evalharness.results.scored_run import ScoredRun
 from evalharness.results.tabular.table import Row, Table
+from evalharness.results.terminal.best_of_n import decoding_rows, temperature_text
 
 _TITLE = "table 4: Best-of-N"
 N, TEMPERATURE = 10, 1.0
@@ -59,7 +59,7 @@ def _fill(given: Given) -> Filled:
     rows, left = [], set[str]()
     for row in load_table("best_of_n"):
         # the delta row's mean is the mean of its cells
-        printed = row_of(board, published_row(row, benchmark))
+        printed = row_of(board, make_published_row(row, benchmark))
         rows.append(Row(row.names["decoding"], printed.cells, row.names["method"]))
     notes, problems = ["delta is paired by task; its interval always has a width"], []
     for label, (greedy, samples) in pairs(given).items():

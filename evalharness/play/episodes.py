@@ -128,7 +128,7 @@ class Episodes:
         self.progress.begin_episode(task.family)
         began = time.perf_counter()
         try:
-            episode = await loop.play(
+            episode = await loop.play_episode(
                 task,
                 environment,
                 player,

@@ -18,7 +18,7 @@ from evalharness.play.dialogue import Dialogue, TurnReply
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import PromptFile
 from evalharness.protocol.react import STOP_SEQUENCES
-from evalharness.records.episode import EndedBy, Episode, Turn, ended_by_environment
+from evalharness.records.episode import EndedBy, Episode, Turn, read_environment_end
 
 
 @dataclass(frozen=True)
@@ -74,17 +74,17 @@ class WordedEnvironment:
 
     async def valid_actions(self) -> list[str]:
         # Keep the order of the unperturbed actions: a random policy then chooses the same ones when perturbed.
-        return [self.surface.action(action) for action in await self.world.valid_actions()]
+        return [self.surface.from_world(action) for action in await self.world.valid_actions()]
 
     async def oracle(self) -> list[str]:
-        return [self.surface.action(action) for action in await self.world.oracle()]
+        return [self.surface.from_world(action) for action in await self.world.oracle()]
 
     async def reference_plans(self) -> dict[str, list[str]]:
         plans = await self.world.reference_plans()
-        return {name: [self.surface.action(action) for action in plan] for name, plan in plans.items()}
+        return {name: [self.surface.from_world(action) for action in plan] for name, plan in plans.items()}
 
 
-async def play(
+async def play_episode(
     task: Task,
     environment: Environment,
     open_player: Callable[[Environment], Player],
@@ -172,7 +172,7 @@ async def _play_turns(
         turns.append(_turn(len(turns) + 1, answer, result, world.info["progress"], valid_actions))
         on_turn(turns[-1])
         if result.terminated:
-            return turns, ended_by_environment(world.info)
+            return turns, read_environment_end(world.info)
     return turns, "turn_limit"
 
 

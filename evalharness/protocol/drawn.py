@@ -28,7 +28,7 @@ def training_name(name: str | None) -> str | None:
     return name if name in (None, RANDOM) else normal_name(name)
 
 
-def fixed_name(name: str | None) -> str | None:
+def drop_random_name(name: str | None) -> str | None:
     """Return the perturbation of all episodes; None: the original wording, or a random wording for each episode."""
     return None if name == RANDOM else name
 

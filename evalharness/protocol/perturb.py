@@ -113,7 +113,7 @@ class PlayedSurface:
             words, canonical = self.perturbed.render(meant), self.canonical.render(meant)
             if (
                 self.perturbed.parse(words) != meant
-                or self.to_world(self.action(canonical)) != canonical
+                or self.to_world(self.from_world(canonical)) != canonical
                 or (name in self.changed and self.to_world(canonical) != UNKNOWN_WORD)
             ):
                 return name
@@ -138,7 +138,7 @@ class PlayedSurface:
             return part.before + self.canonical.render(parsed.action) + part.text_after(parsed.period)
         return UNKNOWN_WORD if self._is_old(part.words) else text
 
-    def action(self, text: str) -> str:
+    def from_world(self, text: str) -> str:
         """Translate an action in the environment's words to the policy's words. Return any other text unchanged."""
         action = self.canonical.parse(text.strip())
         if action is None or action.name not in self.changed:
@@ -163,7 +163,7 @@ class PlayedSurface:
             return listing + ", ".join(self._reorder(text.removeprefix(listing).split(", ")))
         if self.changed and self._quoted is not None and (quote := self._quoted.search(text)):
             start, end = quote.span("action")
-            text = text[:start] + self.action(quote["action"]) + text[end:]
+            text = text[:start] + self.from_world(quote["action"]) + text[end:]
         return self.names(text)
 
     def prompt(self, prompt: PromptFile) -> PromptFile:
@@ -196,7 +196,7 @@ class PlayedSurface:
         steps = tuple(
             ExampleTurn(
                 thought=self.names(step.thought),
-                action=self.action(self._in_game(step.action)),
+                action=self.from_world(self._in_game(step.action)),
                 observation=self.observation(self._feedback_in_game(step.observation)),
             )
             for step in example.steps
@@ -244,7 +244,7 @@ class PlayedSurface:
             items = _reverse_but_last(items, asks_for_help)
         if self.perturbation.listed:
             items.sort(key=self._place)
-        return [self.action(item) for item in items]
+        return [self.from_world(item) for item in items]
 
     def _place(self, item: str) -> int:
         """Return the position of a listed action in the perturbation's order; unknown actions come last."""

@@ -313,5 +313,5 @@ def _texts_of(protocol: str, family: str) -> ImportedTexts:
     """Return the texts of a protocol for a family. Raise UserError if they were not imported."""
     if (module := module_of(protocol)) is None:
         raise UserError(f"--protocol {protocol}: the package that reads its prompt texts is not installed")
-    texts: ImportedTexts = module.imported_texts(protocol, family)
+    texts: ImportedTexts = module.read_imported_texts(protocol, family)
     return texts

@@ -121,7 +121,7 @@ def load_protocol(name: str) -> Protocol:
 
 def module_of(name: str) -> ModuleType | None:
     """Return the module that adds a protocol. It has the functions `import_texts(name, checkout)`, which imports the
-    authors' texts, `imported_texts(name, family)`, `all_imported(name)` and `how_to_import(name)`."""
+    authors' texts, `read_imported_texts(name, family)`, `all_imported(name)` and `how_to_import(name)`."""
     return _find_protocols().get(name, (None, None))[1]
 
 

@@ -65,7 +65,7 @@ def split_reasoning(reply: str) -> tuple[str, str]:
     """Split a reply into (reasoning, answer). Text with an action between unknown marks counts as reasoning."""
     reasoning, text = split_known(reply)
     parts = [reasoning]
-    for _, start, end in reversed([*_unknown(text)]):
+    for _, start, end in reversed([*_find_unknown(text)]):
         parts.append(text[start:end].strip())
         text = text[:start] + text[end:]
     return "\n".join(filter(None, parts)), text
@@ -97,12 +97,12 @@ def closes_reasoning(reply: str) -> bool:
     return bool(_IN_WORDS.match(reply) or _CLOSED.search(reply))
 
 
-def unknown_marks(reply: str) -> list[str]:
+def find_unknown_marks(reply: str) -> list[str]:
     """Return the unknown marks that enclose an action in the reply. Such an action is not played."""
-    return [mark for mark, _, _ in _unknown(split_known(reply)[1])] if _MARK_BEGINS.search(reply) else []
+    return [mark for mark, _, _ in _find_unknown(split_known(reply)[1])] if _MARK_BEGINS.search(reply) else []
 
 
-def _unknown(text: str) -> Iterator[tuple[str, int, int]]:
+def _find_unknown(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield (mark, start, end) of each text between unknown marks that contains an action, in order. Leave out a text
     that is the whole reply and begins with a label, because it is the answer."""
     if not _MARK_BEGINS.search(text):

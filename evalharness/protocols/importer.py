@@ -23,12 +23,12 @@ from evalharness.protocols.texts import (
     FILE,
     all_imported,
     how_to_import,
-    imported_texts,
+    read_imported_texts,
     texts_folder,
     texts_sha256,
 )
 
-__all__ = ["all_imported", "folder", "how_to_import", "import_texts", "imported_texts"]
+__all__ = ["all_imported", "folder", "how_to_import", "import_texts", "read_imported_texts"]
 
 _LARGEST = 1 << 20
 """Largest file of a checkout in bytes; the largest one that is needed has 33 kB."""

@@ -59,7 +59,7 @@ def all_imported(protocol: str) -> Mapping[str, Any] | None:
     return imported
 
 
-def imported_texts(protocol: str, family: str) -> ImportedTexts:
+def read_imported_texts(protocol: str, family: str) -> ImportedTexts:
     """Return a family's texts. Raises UserError with the command that imports them."""
     stored = all_imported(protocol)
     if stored is None:

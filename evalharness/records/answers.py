@@ -48,12 +48,12 @@ class AnswerFolder(RecordFolder):
         super().__init__(folder)
         self._to_begin: Mapping[str, Any] | None = None
 
-    def resume(self, manifest: Mapping[str, Any], smaller: Mapping[str, Any] | None = None) -> None:
-        super().resume(manifest, smaller)
+    def load_or_refuse(self, manifest: Mapping[str, Any], smaller: Mapping[str, Any] | None = None) -> None:
+        super().load_or_refuse(manifest, smaller)
         self._to_begin = manifest
 
     def note_start(self, **facts: Any) -> None:
-        """Add facts about this start to the manifest. The first call also writes this start's entry in `sessions`."""
+        """Add facts to this session's entry in the manifest. The first call also writes the entry."""
         if self._to_begin is not None:
             self.begin({**self._to_begin, "sessions": [{**self._to_begin["sessions"][0], **facts}]})
             self._to_begin = None

@@ -44,7 +44,7 @@ def open_as_judged(path: Path) -> Path:
     """
     if not path.is_file():
         return path
-    folder = judged_folder(path)
+    folder = name_judged_folder(path)
     if not folder.exists():
         if not os.access(path.parent, os.W_OK):
             raise UserError(
@@ -62,7 +62,7 @@ def open_as_judged(path: Path) -> Path:
     return folder
 
 
-def judged_folder(data: Path) -> Path:
+def name_judged_folder(data: Path) -> Path:
     """Map `data.jsonl` to `data.judged`."""
     return data.with_name(f"{data.stem}.judged")
 

@@ -37,7 +37,7 @@ Seconds = Annotated[float, Field(ge=-1e8, le=1e8)]
 UnixTime = Annotated[float, Field(ge=0, le=1e11)]
 
 
-def ended_by_environment(info: Mapping[str, Any]) -> EndedBy:
+def read_environment_end(info: Mapping[str, Any]) -> EndedBy:
     """Return how the environment ended the episode, from the `info` of its last step."""
     return "success" if info["success"] else "simulator_halted" if info.get("halted") else "environment"
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from evalharness.protocol.react import FormatError, answer_in, template_token_in
-from evalharness.protocol.reasoning import unknown_marks
+from evalharness.protocol.reasoning import find_unknown_marks
 from evalharness.records.episode import Episode, Turn
 from evalharness.records.summary import ReplyTrouble
 
@@ -67,7 +67,7 @@ class Replies:
         self.turns += 1
         if token := template_token_in(turn.reply):
             self.tokens[token] += 1
-        self.marks.update(set(unknown_marks(turn.reply)))
+        self.marks.update(set(find_unknown_marks(turn.reply)))
         if turn.action is not None:
             self.actions += 1
             self.refused.update([] if turn.valid else [turn.action])

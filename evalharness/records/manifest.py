@@ -195,7 +195,7 @@ class RepeatCheck(Stored):
     """Number of these turns whose greedy reply differed from the recorded reply."""
 
 
-class RunStart(Stored):
+class SessionRecord(Stored):
     """One start of the run."""
 
     started: Annotated[float, Field(ge=0, le=1e11)]
@@ -270,7 +270,7 @@ class Manifest(Stored):
     """Family -> title for people."""
     labels: dict[str, str]
     """Family -> source of its subgoal labels: `official`, `ours`, `simulator`, or several with commas."""
-    sessions: Annotated[list[RunStart], Field(min_length=1)]
+    sessions: Annotated[list[SessionRecord], Field(min_length=1)]
     """The starts of the run, in order of time."""
     scores: dict[str, FamilyScoreNames] = Field(default={})
     """Family -> its own names of the scores, if it has own names."""

@@ -218,7 +218,7 @@ class RecordFolder:
             file.close()
         self._held.close()
 
-    def resume(self, manifest: Mapping[str, Any], smaller: Mapping[str, Any] | None = None) -> None:
+    def load_or_refuse(self, manifest: Mapping[str, Any], smaller: Mapping[str, Any] | None = None) -> None:
         """Load the records of earlier starts, and remove an incomplete last line. `smaller`: identity of the same run
         over fewer tasks; if the folder contains that run, this run continues it with more tasks.
 
@@ -250,7 +250,7 @@ class RecordFolder:
         self.load()
 
     def load(self) -> None:
-        """Read the folder's content, after `resume` has checked that this run may continue it."""
+        """Read the folder's content, after `load_or_refuse` has checked that this run may continue it."""
 
     def manifest(self) -> dict[str, Any]:
         """Return the manifest of an earlier start. Raise UserError if it is damaged."""

@@ -47,7 +47,7 @@ class Stored(BaseModel):
         except ValidationError as error:
             raise ValueError(why(error)) from None
 
-    def given_fields(self) -> dict[str, Any]:
+    def list_given_fields(self) -> dict[str, Any]:
         """Return the fields that were given, including unknown keys. Do not convert nested models."""
         return {
             name: value

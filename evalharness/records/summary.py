@@ -406,7 +406,7 @@ class Timing(Stored):
 
     def with_end(self, stopped: str | None) -> Timing:
         """Add the reason why this start ended early."""
-        kept = {name: value for name, value in self.given_fields().items() if name != "stopped"}
+        kept = {name: value for name, value in self.list_given_fields().items() if name != "stopped"}
         return Timing(**kept | ({} if stopped is None else {"stopped": stopped}))
 
 
@@ -419,7 +419,7 @@ class Summary(Timing, RunScores):
     """Present if the environment refuses nearly every action; `causes` lists the most frequent ones."""
     template_tokens: ReplyTrouble | None = None
     """Present if the server leaves tokens of the chat template in its replies."""
-    unknown_marks: ReplyTrouble | None = None
+    find_unknown_marks: ReplyTrouble | None = None
     """Present if replies have an action inside tags with unknown names, which count as reasoning; `causes` lists the
     tags."""
     outside: OutsideAgent | None = None

@@ -10,7 +10,7 @@ from typing import Any
 from evalharness import stats
 from evalharness.base.errors import UserError
 from evalharness.results.comparison import require_comparable, subset_pairs
-from evalharness.results.difference import Difference, adjust_p_values, difference_of, estimated_difference
+from evalharness.results.difference import Difference, adjust_p_values, difference_of, estimate_difference
 from evalharness.results.score import HELD_OUT, MEASURES, held_out_estimate, pooled_score
 from evalharness.results.scored_run import ScoredRun, TaskScore, common_tasks
 
@@ -197,7 +197,7 @@ def _point(
     )
 
 
-def _counted_tasks(run: ScoredRun, score: str, among: Collection[str]) -> dict[str, list[TaskScore]]:
+def _list_counted_tasks(run: ScoredRun, score: str, among: Collection[str]) -> dict[str, list[TaskScore]]:
     """Map each family that the score counts to its tasks in `among`."""
     return {
         family: counted
@@ -224,7 +224,7 @@ def _choose(runs: Mapping[str, ScoredRun], by: str) -> str:
     for name, run in runs.items():
         totals[name] = fmean(
             getattr(task, by) * stands_for.get(task.task_id, 1) / mean_weight
-            for tasks in _counted_tasks(run, column, common).values()
+            for tasks in _list_counted_tasks(run, column, common).values()
             for task in tasks
         )
     highest = max(totals.values())
@@ -239,12 +239,12 @@ def _test_against_first(
     tests_of_runs = []
     for _, run in others:
         common = _common([first, run])
-        one, other = (_counted_tasks(each, score, common) for each in (first, run))
+        one, other = (_list_counted_tasks(each, score, common) for each in (first, run))
         pairs = {family: list(zip(one[family], other[family], strict=True)) for family in one}
         subset = subset_pairs(pairs, first, run) if stands_for else None
         tests_of_runs.append(
             [
-                estimated_difference(score, measure, subset, stands_for)
+                estimate_difference(score, measure, subset, stands_for)
                 if subset
                 else difference_of(score, measure, list(pairs.values()))
                 for measure in MEASURES

@@ -14,7 +14,7 @@ from evalharness.results.difference import (
     Pair,
     adjust_p_values,
     difference_of,
-    estimated_difference,
+    estimate_difference,
 )
 from evalharness.results.run_labels import labels_of, letter
 from evalharness.results.score import ESTIMATED, HELD_OUT, MEASURES, POOLED, kind_scores
@@ -200,7 +200,7 @@ def _compare(baseline: ScoredRun, run: ScoredRun, letters: tuple[str, str]) -> C
         differences += [difference_of(HELD_OUT, measure, held_out) for measure in MEASURES]
     elif subset := subset_pairs(pairs, baseline, run):
         stands_for = subset_of_both(baseline, run)
-        differences += [estimated_difference(ESTIMATED, measure, subset, stands_for) for measure in MEASURES]
+        differences += [estimate_difference(ESTIMATED, measure, subset, stands_for) for measure in MEASURES]
     elif len(pairs) > 1:
         together = [pairs[family] for family in sorted(pairs)]
         differences += [difference_of(POOLED, measure, together) for measure in MEASURES]

@@ -138,7 +138,7 @@ def difference_of(family: str, measure: str, strata: Sequence[Sequence[Pair]]) -
     )
 
 
-def estimated_difference(
+def estimate_difference(
     family: str, measure: str, strata: Sequence[Sequence[Pair]], subset: Mapping[str, int]
 ) -> Difference:
     """Estimate the difference in the held-out score from the tasks of a subset. `strata`: pairs of each family, ordered

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalharness.base.paths import published_folder
+from evalharness.base.paths import find_published_folder
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ DEMO = "demo"
 
 def load_table(name: str, folder: Path | None = None) -> list[PublishedRow]:
     """Read the rows of a table in the order of the file. `folder`: None for the folder of published tables."""
-    with ((folder or published_folder()) / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+    with ((folder or find_published_folder()) / f"{name}.csv").open(newline="", encoding="utf-8") as file:
         return [
             PublishedRow(
                 table=name,

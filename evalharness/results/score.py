@@ -108,7 +108,7 @@ class EpisodeScore:
         )
 
 
-def halted_line(count: int) -> str:
+def make_halted_line(count: int) -> str:
     """Return the note for episodes whose last action halted the simulator."""
     those = "1 episode was" if count == 1 else f"{count} episodes were"
     return f"{those} ended by an action that halted the simulator (simulator_halted); the progress before it counts"

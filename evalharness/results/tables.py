@@ -26,15 +26,15 @@ _BATCH = 200
 """Number of episodes that are in memory at once while the tables are written."""
 
 
-def sorted_episodes(folder: Path) -> Iterator[Episode]:
+def read_sorted_episodes(folder: Path) -> Iterator[Episode]:
     """Yield the episodes of a run folder, sorted by family, task and sample; only one is in memory at a time.
 
     Raise UserError before the first episode if the folder is damaged.
     """
-    yield from episodes_at(folder, sorted_offsets(folder))
+    yield from episodes_at(folder, sort_offsets(folder))
 
 
-def sorted_offsets(folder: Path, visit: Callable[[Episode], object] = lambda episode: None) -> list[int]:
+def sort_offsets(folder: Path, visit: Callable[[Episode], object] = lambda episode: None) -> list[int]:
     """Return the file offsets of the episodes, sorted by family, task and sample. Call `visit` with each episode in
     the order of the file. Raise UserError if the folder is damaged."""
     located = []
@@ -57,12 +57,12 @@ def episodes_at(folder: Path, offsets: Sequence[int]) -> Iterator[Episode]:
 def rows_of(episode: Episode) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return an episode's row of `episodes.parquet` and its rows of `turns.parquet`."""
     facts = read_turns(episode, action_reader(episode.family, episode.perturbation, episode.words))
-    row, turns = recorded_rows(episode)
+    row, turns = list_recorded_rows(episode)
     row |= episode_columns(EpisodeFacts(episode, facts))
     return row, [turn | _columns(_TURN_READ, fact) for turn, fact in zip(turns, facts, strict=True)]
 
 
-def recorded_rows(episode: Episode) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def list_recorded_rows(episode: Episode) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the rows of `rows_of` without the behaviour columns, which may change with the harness's version."""
     figures = json.dumps(dict(episode.figures), sort_keys=True) if episode.figures else None
     counts = {"turns": len(episode.turns), "trims": len(episode.trims)}
@@ -163,11 +163,11 @@ def _arrow_tables(folder: Path) -> list[pa.Table]:
 
     paths = (folder / "episodes.parquet", folder / "turns.parquet")
     schemas = _schemas()
-    made_from = _made_from(folder)
+    made_from = _hash_sources(folder)
     if all(_is_current(path, schema.names, made_from) for path, schema in zip(paths, schemas, strict=True)):
         tables = [pq.read_table(path).replace_schema_metadata() for path in paths]
     else:
-        rows, columns = [rows_of(episode) for episode in sorted_episodes(folder)], run_columns(folder)
+        rows, columns = [rows_of(episode) for episode in read_sorted_episodes(folder)], run_columns(folder)
         tables = [
             pa.Table.from_pylist([row | columns for row, _ in rows], schema=schemas[0]),
             pa.Table.from_pylist([turn | columns for _, turns in rows for turn in turns], schema=schemas[1]),
@@ -184,7 +184,7 @@ _MADE_FROM = b"evalharness.episodes_sha256"
 """Key in a table's metadata for the hash of the `episodes.jsonl` that the table was made from."""
 
 
-def _made_from(folder: Path) -> bytes:
+def _hash_sources(folder: Path) -> bytes:
     path = folder / EPISODES
     with suppress(OSError):
         return sha256_of(path).encode()
@@ -210,7 +210,7 @@ def write_parquet(folder: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schemas = [schema.with_metadata({_MADE_FROM: _made_from(folder)}) for schema in _schemas()]
+    schemas = [schema.with_metadata({_MADE_FROM: _hash_sources(folder)}) for schema in _schemas()]
     try:
         with (
             replacing(folder / "turns.parquet") as turns_file,
@@ -228,7 +228,7 @@ def write_parquet(folder: Path) -> None:
                 second.write_table(pa.Table.from_pylist(turns, schema=schemas[1]))
                 batch.clear()
 
-            for episode in sorted_episodes(folder):
+            for episode in read_sorted_episodes(folder):
                 batch.append(episode)
                 if len(batch) == _BATCH:
                     flush()

@@ -71,8 +71,8 @@ _UNKNOWN = {"plan_turns": None, "floor_success": None, "floor_progress": None, "
 
 @cache
 def load_ranges(suite: str, suite_seed: int = 0) -> tuple[TaskRange, ...]:
-    """Return the stored ranges of a suite. The open suite has stored ranges only for seed 0. A task has one range per
-    turn limit and release of its game; the content hash identifies the release."""
+    """Return the stored ranges, from floor to ceiling, of the scores in a suite. The open suite has them only for seed
+    0. A task has one range per turn limit and release of its game; the content hash identifies the release."""
     path = ranges_folder() / f"{suite}.csv"
     if not path.exists() or (suite == "open" and suite_seed != 0):
         return ()
@@ -104,7 +104,7 @@ def mark_changed(labels: Mapping[str, str], task_hashes: Iterable[tuple[str, str
     return {family: f"{who},{CHANGED}" if family in changed else who for family, who in labels.items()}
 
 
-def changed_families(labels: Mapping[str, str], titles: Mapping[str, str]) -> str:
+def list_changed_families(labels: Mapping[str, str], titles: Mapping[str, str]) -> str:
     """Return the titles of the families with `changed` among their sources of labels, joined with commas."""
     return ", ".join(
         titles.get(family, family) for family, who in labels.items() if CHANGED in who.split(",")
@@ -131,10 +131,10 @@ def family_range(
     """
     stored = {(row.task_id, row.task_hash): row for row in ranges if row.max_turns == max_turns}
     known = [stored[task] for task in task_hashes if task in stored]
-    return corrected_rates(known, rates) if known and len(known) == len(task_hashes) else None
+    return correct_rates(known, rates) if known and len(known) == len(task_hashes) else None
 
 
-def corrected_rates(known: Sequence[TaskRange], rates: Mapping[str, Any]) -> Reference:
+def correct_rates(known: Sequence[TaskRange], rates: Mapping[str, Any]) -> Reference:
     """Return the mean floor and ceiling of the tasks, and the chance-corrected rates; None for an unknown rate.
 
     `floor_se` has the standard errors of the floors. `chance_corrected_ci95` combines these errors with the interval of
@@ -155,7 +155,7 @@ def corrected_rates(known: Sequence[TaskRange], rates: Mapping[str, Any]) -> Ref
         result["chance_corrected"][rate] = (
             None if floor is None or score is None else chance_corrected(score, floor, ceiling)
         )
-        result["chance_corrected_ci95"][rate] = corrected_interval(
+        result["chance_corrected_ci95"][rate] = correct_interval(
             score, rates.get(f"{rate}_ci95"), floor, error, ceiling, attempts(known)
         )
     return Reference(**result)
@@ -177,7 +177,7 @@ def _floor_error(known: Sequence[TaskRange], measure: str) -> float | None:
     return sqrt(total) / len(known)
 
 
-def corrected_interval(
+def correct_interval(
     score: float | None,
     limits: tuple[float, float] | None,
     floor: float | None,
@@ -190,5 +190,5 @@ def corrected_interval(
     if score is None or limits is None or floor is None or floor_error is None or ceiling is None:
         return None
     floor_limits = stats.limits_of_mean(floor, floor_error, floor_attempts)
-    interval = stats.corrected_limits(score, (limits[0], limits[1]), floor, floor_limits, ceiling)
+    interval = stats.correct_limits(score, (limits[0], limits[1]), floor, floor_limits, ceiling)
     return interval if ceiling > floor else None

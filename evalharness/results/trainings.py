@@ -123,7 +123,7 @@ def _scores(run: ScoredRun, family: str, measure: str, tasks: set[str]) -> list[
     return scores
 
 
-def _played(run: ScoredRun) -> set[str]:
+def _list_played_tasks(run: ScoredRun) -> set[str]:
     """Return the tasks that every training has played."""
     return set.intersection(*(set(each.tasks) for each in run.trainings))
 
@@ -131,7 +131,7 @@ def _played(run: ScoredRun) -> set[str]:
 def interval_of(run: ScoredRun, family: str, measure: str, rate: float, ends: Interval) -> Interval:
     """Return the interval of a rate over trainings and tasks. `ends`: the interval of the rate over tasks, which is
     returned if the run is not a mean over trainings."""
-    if not run.trainings or not (scores := _scores(run, family, measure, _played(run))):
+    if not run.trainings or not (scores := _scores(run, family, measure, _list_played_tasks(run))):
         return ends
     return mean_over_trainings(ends, rate, scores)
 
@@ -159,7 +159,7 @@ def over_trainings(d: Difference, first: ScoredRun, second: ScoredRun) -> Differ
     if not (first.trainings or second.trainings):
         return d
     pair = [run if run.trainings else replace(run, trainings=(run,)) for run in (first, second)]
-    tasks = _played(pair[0]) & _played(pair[1])
+    tasks = _list_played_tasks(pair[0]) & _list_played_tasks(pair[1])
     scores = [_scores(run, d.family, d.measure, tasks) for run in pair]
     test = compare_trainings(
         scores[0],

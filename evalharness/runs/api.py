@@ -21,9 +21,9 @@ from evalharness.results.leaderboard.leaderboards import make_leaderboard
 from evalharness.results.leaderboard.standing_rows import Benchmark
 from evalharness.results.leaderboard.standings import Leaderboard
 from evalharness.results.scored_run import ScoredRun, load_scored_run
-from evalharness.results.summary import earlier_timing, summarize
+from evalharness.results.summarize import earlier_timing, summarize
 from evalharness.results.trainings import join_runs
-from evalharness.runs.evaluation import evaluate, unwatched
+from evalharness.runs.evaluation import evaluate, watch_nothing
 from evalharness.runs.study_file import read_study, some_run_folders
 
 if TYPE_CHECKING:
@@ -82,9 +82,9 @@ class Run:
 
     def episode(self, task_id: str, sample: int = 0) -> Episode:
         """Return one episode with all its turns. Raises KeyError if the episode has not been played."""
-        from evalharness.results.tables import sorted_episodes
+        from evalharness.results.tables import read_sorted_episodes
 
-        for episode in sorted_episodes(self.folder):
+        for episode in read_sorted_episodes(self.folder):
             if (episode.task_id, episode.sample) == (task_id, sample):
                 return episode
         raise KeyError((task_id, sample))
@@ -143,7 +143,7 @@ def run(model: str, *, data: str | Path | None = None, show_progress: bool = Fal
         options["suite"] = "agentboard" if (folder / "agentboard").is_dir() else "open"
     config = make_config({"model": model, **options})
     config = replace(config, policy=add_served_name(config.policy))
-    outcome = evaluate(config, data=folder, watch=watch if show_progress else unwatched)
+    outcome = evaluate(config, data=folder, watch=watch if show_progress else watch_nothing)
     if outcome.stopped or not outcome.summary.is_complete:
         why = outcome.stopped or "some episodes could not be played; see errors.jsonl"
         raise InfrastructureError(f"{outcome.folder}: {why}; the same call continues")

@@ -18,14 +18,14 @@ from evalharness.models.event_loop import run_to_end
 from evalharness.models.serving.model_server import SharedServers
 from evalharness.play.episodes import Work
 from evalharness.play.progress import FamilyProgress, Progress
-from evalharness.play.start import RunSession
+from evalharness.play.session import RunSession
 from evalharness.play.time_limit import TimeLimit
 from evalharness.protocol.perturb import PlayedSurface, surfaces
 from evalharness.protocol.prompt import PromptFile, load_prompts
 from evalharness.records.make_manifest import make_manifest
 from evalharness.records.store import RunStore, find_manifest, read_episodes
 from evalharness.records.summary import Summary
-from evalharness.results.summary import earlier_timing, write_summary
+from evalharness.results.summarize import earlier_timing, write_summary
 from evalharness.results.tables import write_parquet
 from evalharness.runs.resume import check_left, identity_of_fewer_tasks, jobs_left, prepare_or_stored
 from evalharness.runs.selected import selected_tasks
@@ -39,7 +39,7 @@ Watch = Callable[[Progress], AbstractContextManager[None]]
 
 
 @contextmanager
-def unwatched(progress: Progress) -> Iterator[None]:
+def watch_nothing(progress: Progress) -> Iterator[None]:
     yield
 
 
@@ -116,7 +116,7 @@ def evaluate(
     config: RunConfig,
     *,
     data: Path | None = None,
-    watch: Watch = unwatched,
+    watch: Watch = watch_nothing,
     serve: SharedServers | None = None,
     person: Policy | None = None,
     began: float | None = None,
@@ -144,7 +144,7 @@ def evaluate(
             )  # fmt: skip
             earlier = find_manifest(folder)
             fewer = identity_of_fewer_tasks(config, earlier, chosen.specs, chosen.tasks, manifest, data)
-            store.resume(manifest.to_json(), fewer)
+            store.load_or_refuse(manifest.to_json(), fewer)
             if earlier is not None:
                 on_folder(folder)
             timing = earlier_timing(folder)
@@ -167,7 +167,7 @@ def evaluate(
                 result = run_to_end(start.play(prepared, manifest, on_folder))
                 stopped = result.stopped
                 if jobs or earlier is None:
-                    timing = timing.model_copy(update=result.timing.given_fields())
+                    timing = timing.model_copy(update=result.timing.list_given_fields())
             else:
                 store.note_labels(config.execution.labels)
             progress.status = "writing the tables"

@@ -14,8 +14,8 @@ from evalharness.records.files import STUDY
 from evalharness.records.store import EPISODES, LOCK, MANIFEST, SUMMARY, read_manifest
 from evalharness.records.summary import Scores, Summary
 from evalharness.results.score import ESTIMATED, HELD_OUT, POOLED
-from evalharness.results.summary import made_from, summarize
-from evalharness.runs.folders import below
+from evalharness.results.summarize import hash_sources, summarize
+from evalharness.runs.find_runs import below
 from evalharness.runs.study_file import read_study
 
 State = Literal["complete", "running", "part", "damaged"]
@@ -136,7 +136,7 @@ def _scores(folder: Path) -> dict[str, dict[str, float]]:
     """Read the scores from the summary; compute them if the summary is not of these episodes. Raises UserError."""
     try:
         stored = read_object(read_bytes(folder / SUMMARY))
-        if stored.get("made_from") == made_from(folder, stored):
+        if stored.get("made_from") == hash_sources(folder, stored):
             return _of_summary(Summary.of(stored))
     except (OSError, ValueError):
         pass

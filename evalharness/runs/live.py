@@ -19,7 +19,7 @@ from evalharness.play.progress import FamilyProgress, Progress
 _BAR = 12
 
 
-def _speed(progress: Progress) -> str:
+def _format_speed(progress: Progress) -> str:
     elapsed = max(progress.elapsed, 1e-9)
     parts = [f"{progress.turns / elapsed:.1f} turns/s"]
     if progress.completion_tokens:
@@ -68,7 +68,7 @@ def _view(progress: Progress, titles: Mapping[str, str]) -> RenderableType:
             str(counts.running),
         )
     lines = [
-        (_speed(progress), "dim"),
+        (_format_speed(progress), "dim"),
         (progress.engine(), "dim"),
         (_list_failed(progress, titles), "yellow"),
         (progress.warning, "bold yellow"),
@@ -86,7 +86,7 @@ def _line(progress: Progress, titles: Mapping[str, str]) -> str:
         failed = f", {counts.failures} failed" if counts.failures else ""
         parts.append(f"{titles.get(family, family)} {counts.done}/{counts.total}{rate}{failed}")
     if progress.turns:
-        parts.append(_speed(progress))
+        parts.append(_format_speed(progress))
     if progress.warning:
         parts.append(progress.warning)
     return " | ".join(filter(None, parts))

@@ -4,8 +4,8 @@
 * If no server answers and no episodes are left, the stored scores are shown (`prepare_or_stored`).
 * An endpoint that named its model when the run began must still name it (`require_named_model`).
 * A folder of other files, or of a run that is being played, is refused (`RunStore.__enter__`).
-* A run is continued if its identity is the same, and refused otherwise (`RunStore.resume`). More samples may join, and
-  more tasks (`identity_of_fewer_tasks`).
+* A run is continued if its identity is the same, and refused otherwise (`RunStore.load_or_refuse`). More samples may
+  join, and more tasks (`identity_of_fewer_tasks`).
 * Finished episodes are kept, including failed ones; every other episode is played (`jobs_left`).
 * A finished run carries out `--repeat-check` only once (`check_left`).
 """
@@ -48,7 +48,7 @@ def prepare_or_stored(
             serve=serve, person=person,
         )  # fmt: skip
     except UnreachableError as error:
-        for folder, manifest in _stored_runs(config, config.policy.model.rstrip("/")):
+        for folder, manifest in _read_stored_runs(config, config.policy.model.rstrip("/")):
             left = UserError(
                 f"{error}\nepisodes are left to play; to show the finished ones: evalharness show {folder}"
             )
@@ -62,7 +62,7 @@ def require_named_model(config: RunConfig, prepared: Prepared) -> None:
     """Raise UserError if the endpoint named its model when the run began, and does not name a model now."""
     if not config.policy.is_endpoint or "served" in prepared.identity:
         return
-    for folder, manifest in _stored_runs(config, prepared.address):
+    for folder, manifest in _read_stored_runs(config, prepared.address):
         served = manifest.identity.model.get("served")
         same_server = any(
             set(map(redact, config.policy.endpoints)) & set(session.operation.endpoints)
@@ -76,7 +76,7 @@ def require_named_model(config: RunConfig, prepared: Prepared) -> None:
             )
 
 
-def _stored_runs(config: RunConfig, address: str | None) -> Iterator[tuple[Path, Manifest]]:
+def _read_stored_runs(config: RunConfig, address: str | None) -> Iterator[tuple[Path, Manifest]]:
     """Yield the existing folders that the run can have, with their manifests. A folder's name can contain `address`."""
     for folder in (config.folder(), config.folder(address)):
         if (manifest := find_manifest(folder)) is not None:

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from evalharness.base.errors import UserError
-from evalharness.base.paths import published_folder
+from evalharness.base.paths import find_published_folder
 from evalharness.config.selection import SelectionConfig
 from evalharness.envs.base import EnvSpec, Suite, Task
 from evalharness.results.task_range import load_ranges
@@ -16,7 +16,7 @@ from evalharness.suites.draws import choose_subset
 from evalharness.suites.selection import Load, family_tasks, select
 
 
-def difficulty_of(suite: Suite, suite_seed: int) -> Callable[[Task], float]:
+def make_difficulty(suite: Suite, suite_seed: int) -> Callable[[Task], float]:
     """Return a function that returns a task's difficulty. A larger value is harder; compare it only within a suite.
 
     The value depends on the suite. agentboard: 1 minus the mean score of eight models. open, seed 0: 1 minus the
@@ -39,7 +39,7 @@ def difficulty_of(suite: Suite, suite_seed: int) -> Callable[[Task], float]:
 @cache
 def _load_difficulty() -> dict[tuple[str, int], float]:
     """Map (family, task number) to 1 minus the mean of success rate and progress rate of eight published models."""
-    path = published_folder() / "task_difficulty.csv"
+    path = find_published_folder() / "task_difficulty.csv"
     with path.open(newline="", encoding="utf-8") as file:
         return {
             (row["family"], int(row["task"])): 1
@@ -78,6 +78,6 @@ def selected_tasks(
             "--subset represents the whole held-out score"
             + ("; leave out --tasks" if wanted else f", which suite {selection.suite} does not have")
         )
-    difficulty = difficulty_of(selection.suite, selection.suite_seed)
+    difficulty = make_difficulty(selection.suite, selection.suite_seed)
     stands_for = choose_subset(held_out, selection.subset, difficulty)
     return {f: [task for task in own if task.id in stands_for] for f, own in held_out.items()}, stands_for

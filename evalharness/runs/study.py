@@ -23,7 +23,7 @@ from evalharness.models.served import UnreachableError
 from evalharness.models.serving.model_server import SharedServers
 from evalharness.records.files import STUDY
 from evalharness.records.store import MANIFEST, require_own_folder
-from evalharness.runs.evaluation import RunOutcome, Watch, evaluate, unwatched
+from evalharness.runs.evaluation import RunOutcome, Watch, evaluate, watch_nothing
 from evalharness.runs.study_file import add_runs, read_study
 
 Runs = Mapping[str, RunConfig]
@@ -86,7 +86,7 @@ def play(
     elsewhere: Mapping[str, Path] | None = None,
     data: Path | None = None,
     began: float | None = None,
-    watch: Watch = unwatched,
+    watch: Watch = watch_nothing,
     on_run: Callable[[str, int, int], None] = lambda name, number, of: None,
     on_folder: Callable[[Path], None] = lambda folder: None,
 ) -> StudyOutcome:

@@ -13,12 +13,12 @@ from evalharness.records.store import EPISODES
 from evalharness.results.best_of_n import BestOfN, best_of_n
 from evalharness.results.checkpoints import Training, training_of
 from evalharness.results.leaderboard.standing_rows import Benchmark
-from evalharness.results.report.best_of_n import print_best_of_n
-from evalharness.results.report.checkpoints import print_training
-from evalharness.results.report.studies import print_study_runs, put_agents_together, put_seeds_together
-from evalharness.results.report.sweep import print_sweep
 from evalharness.results.scored_run import ScoredRun, load_scored_run
 from evalharness.results.sweep import UNPERTURBED, Sweep, sweep_of
+from evalharness.results.terminal.best_of_n import print_best_of_n
+from evalharness.results.terminal.checkpoints import print_training
+from evalharness.results.terminal.studies import print_study_runs, put_agents_together, put_seeds_together
+from evalharness.results.terminal.sweep import print_sweep
 from evalharness.runs.checkpoints import axis_and_number
 from evalharness.runs.study_file import BEST_OF_N, CHECKPOINTS, GREEDY, SAMPLES, SELECT, read_study
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from evalharness.stats.agreement import cohen_kappa, kappa_interval
     from evalharness.stats.best_of_k import expected_best_of_k, pass_at_k, pass_hat_k
-    from evalharness.stats.corrected import corrected_limits, limits_of_mean
+    from evalharness.stats.corrected import correct_limits, limits_of_mean
     from evalharness.stats.intervals import Z_95, Interval, bootstrap_mean, wilson
     from evalharness.stats.kinds import difference_p_by_kind, score_difference_by_kind, score_mean_by_kind
     from evalharness.stats.melded import paired_interval
@@ -42,7 +42,7 @@ __all__ = [
     "bootstrap_mean",
     "bootstrap_ratios",
     "cohen_kappa",
-    "corrected_limits",
+    "correct_limits",
     "detectable_by_attempts",
     "detectable_difference",
     "difference_p_by_kind",

@@ -21,7 +21,7 @@ def limits_of_mean(mean: float, standard_error: float, n: int) -> _Limits:
     return max(0.0, min(low, mean)), min(1.0, max(high, mean))
 
 
-def corrected_limits(
+def correct_limits(
     score: float, score_limits: _Limits, floor: float, floor_limits: _Limits, ceiling: float
 ) -> _Limits | None:
     """Return the 95 % limits of (score - floor) / (ceiling - floor) from the limits of score and floor.

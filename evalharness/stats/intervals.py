@@ -45,12 +45,12 @@ def bootstrap_mean(values: Sequence[float], *, resamples: int = RESAMPLES) -> In
         raise ValueError("a mean needs at least one value")
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     draws = np.random.default_rng(_SEED).integers(0, len(ordered), size=(resamples, len(ordered)))
-    tail = expanded_tail([ordered], [1.0], (1 - _CONFIDENCE) / 2)
+    tail = expand_tail([ordered], [1.0], (1 - _CONFIDENCE) / 2)
     low, high = np.quantile(ordered[draws].mean(axis=1), [tail, 1 - tail])
     return float(low), float(high)
 
 
-def expanded_tail(strata: Sequence[NDArray[np.float64]], weights: Sequence[float], tail: float) -> float:
+def expand_tail(strata: Sequence[NDArray[np.float64]], weights: Sequence[float], tail: float) -> float:
     """Return the percentile of the bootstrap that replaces `tail`, so that the interval is not too short (Hesterberg).
 
     The statistic is sum(weight * mean of stratum); each stratum is resampled separately (Davison & Hinkley 1997,

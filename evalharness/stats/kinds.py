@@ -17,9 +17,9 @@ from evalharness.stats.intervals import Interval
 from evalharness.stats.score_interval import (
     UNSEEN,
     Values,
+    count_unseen_pairs,
     limits,
     p_of_no_difference,
-    unseen_pairs,
     within_strata,
 )
 
@@ -125,7 +125,7 @@ def score_difference_by_kind(
     """Return the score interval of a mean paired difference -1..1 by kind; None if a stratum has only one kind."""
     values, listed = _sort_tasks(strata, kinds)
     shares = [(stratum + 1) / 2 for stratum in values]
-    interval = _interval(shares, listed, confidence, unseen_pairs(shares))
+    interval = _interval(shares, listed, confidence, count_unseen_pairs(shares))
     return None if interval is None else (2 * interval[0] - 1, 2 * interval[1] - 1)
 
 

@@ -11,15 +11,15 @@ from scipy.special import betainc, betaincinv
 
 from evalharness.stats.intervals import Interval
 from evalharness.stats.root import find_root
-from evalharness.stats.score_interval import dispersion, sort_checked, unseen_pairs, within_strata
+from evalharness.stats.score_interval import count_unseen_pairs, dispersion, sort_checked, within_strata
 
 _ALPHA = 0.05
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 _SHARES = (_NODES + 1) / 2
 """Probabilities (Gauss-Legendre nodes) at which the quantiles of the mean size of a change are evaluated."""
 _UNSEEN = 0.25
-"""Factor of `unseen_pairs`. If a few tasks change by unequal sizes, a 95 % interval contains the true difference in 86
-% of cases with factor 0, and in more than 98 % with factor 1 (benchmarks/coverage.py)."""
+"""Factor of `count_unseen_pairs`. If a few tasks change by unequal sizes, a 95 % interval contains the true difference
+in 86 % of cases with factor 0, and in more than 98 % with factor 1 (benchmarks/coverage.py)."""
 _RESOLVED = 0.001
 """Smallest p that random permutations measure precisely."""
 
@@ -46,7 +46,7 @@ def paired_interval(strata: Sequence[Sequence[float]], p: float) -> Interval:
     sizes = [np.sort(np.abs(stratum)) for stratum in deltas]
     moved = sum(float(stratum.sum()) for stratum in sizes)
     mean = moved / n
-    spread = dispersion(mean, within_strata(sizes), n, _UNSEEN * unseen_pairs(sizes))
+    spread = dispersion(mean, within_strata(sizes), n, _UNSEEN * count_unseen_pairs(sizes))
     trials = n / max(float(spread), 1e-9)
     up, down = _count_changes(sizes, change, moved, p)
     low, high = _quantile(trials, mean, up, down, p), -_quantile(trials, mean, down, up, 1.0)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from evalharness.stats.intervals import Z_95, Interval, expanded_tail
+from evalharness.stats.intervals import Z_95, Interval, expand_tail
 
 Counts = NDArray[np.float64]
 """Array of tasks x figures x 2: count (numerator) and base (denominator) of each figure in each task."""
@@ -55,7 +55,7 @@ def bootstrap_ratios(
         values = values[~np.isnan(values)]
         if values.size:
             parts = [np.sort(np.asarray(residual)[:, figure]) for residual in residuals]
-            tail = expanded_tail(parts, [len(part) for part in parts], (1 - _CONFIDENCE) / 2)
+            tail = expand_tail(parts, [len(part) for part in parts], (1 - _CONFIDENCE) / 2)
             low[figure], high[figure] = np.quantile(values, [tail, 1 - tail])
     return low, high
 

@@ -112,7 +112,7 @@ def within_strata(strata: Sequence[Values]) -> Any:
     return total
 
 
-def unseen_pairs(strata: Sequence[Values]) -> Any:
+def count_unseen_pairs(strata: Sequence[Values]) -> Any:
     """Return the number of artificial tasks at each bound for paired differences.
 
     It is `UNSEEN` times the squared share of tasks that have the most frequent difference. If most tasks tie, the few
@@ -156,7 +156,7 @@ def p_of_no_difference(strata: Sequence[Values], *, inflation: Any = 1.0, freedo
     shares = [(stratum + 1) / 2 for stratum in strata]
     n = sum(stratum.shape[-1] for stratum in shares)
     mean = sum(stratum.sum(axis=-1) for stratum in shares) / n
-    variance = dispersion(mean, within_strata(shares), n, unseen_pairs(shares)) * inflation / (4 * n)
+    variance = dispersion(mean, within_strata(shares), n, count_unseen_pairs(shares)) * inflation / (4 * n)
     return np.minimum(
         1.0, 2 * stdtr(np.inf if freedom is None else freedom, -np.abs(mean - 0.5) / np.sqrt(variance))
     )
@@ -189,7 +189,7 @@ def subset_difference(strata: Sequence[Sequence[float]], rate: float, of: int) -
     """
 
     shares = [(np.asarray(stratum, dtype=np.float64) + 1) / 2 for stratum in strata]
-    unseen = float(unseen_pairs(shares))
+    unseen = float(count_unseen_pairs(shares))
     shift = rate - (2 * float(np.concatenate(shares).mean()) - 1)
 
     def ends(confidence: float) -> Interval:

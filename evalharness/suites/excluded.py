@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.envs.base import EnvSpec, InvalidTaskError, MissingDataError, Task, content_form
-from evalharness.suites.open import FROZEN_SEED, frozen_proofs
+from evalharness.suites.open import FROZEN_SEED, read_frozen_proofs
 from evalharness.suites.selection import family_tasks
 
 EVALUATED = "suite seed 0"
@@ -74,7 +74,7 @@ def load_excluded(
     if not evaluated:
         hashes |= {
             row.task_hash: EVALUATED
-            for task_id, row in frozen_proofs().items()
+            for task_id, row in read_frozen_proofs().items()
             if task_id.startswith(f"{spec.family}/")
         }
         known = set(spec.suites.published_forms())

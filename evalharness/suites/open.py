@@ -179,7 +179,7 @@ class FrozenTask:
 
 
 @cache
-def frozen_proofs() -> Mapping[str, FrozenTask]:
+def read_frozen_proofs() -> Mapping[str, FrozenTask]:
     """Return task id -> content hash and proof of each task of suite seed 0."""
     with (ranges_folder() / PROOFS).open(newline="", encoding="utf-8") as file:
         return {
@@ -188,13 +188,13 @@ def frozen_proofs() -> Mapping[str, FrozenTask]:
         }
 
 
-def frozen_proofs_of(family: str) -> Mapping[str, FrozenTask]:
-    """Return the rows of `frozen_proofs` for a family; empty if the family comes from another package."""
-    return {task_id: row for task_id, row in frozen_proofs().items() if task_id.startswith(f"{family}/")}
+def read_family_proofs(family: str) -> Mapping[str, FrozenTask]:
+    """Return the rows of `read_frozen_proofs` for a family; empty if the family comes from another package."""
+    return {task_id: row for task_id, row in read_frozen_proofs().items() if task_id.startswith(f"{family}/")}
 
 
 def write_proofs(path: Path, rows: Iterable[Proven]) -> None:
-    """Write the file that `frozen_proofs` reads, with rows sorted by task id."""
+    """Write the file that `read_frozen_proofs` reads, with rows sorted by task id."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(_COLUMNS)
@@ -207,7 +207,7 @@ def write_proofs(path: Path, rows: Iterable[Proven]) -> None:
 
 def check_frozen(spec: EnvSpec, tasks: Sequence[Task]) -> None:
     """Raise UserError if tasks of suite seed 0 have other hashes than in `open_proofs.csv`; ignore other packages."""
-    known = frozen_proofs_of(spec.family)
+    known = read_family_proofs(spec.family)
     if known and [(task.id, task.content_hash) for task in tasks] != [
         (task_id, row.task_hash) for task_id, row in known.items()
     ]:
@@ -220,7 +220,7 @@ def check_frozen(spec: EnvSpec, tasks: Sequence[Task]) -> None:
 def differences(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> list[str]:
     """Return the ids of tasks that differ between a new build and the stored suite. Raise UserError without a suite."""
     if suite_seed == FROZEN_SEED:
-        frozen = frozen_proofs_of(spec.family)
+        frozen = read_family_proofs(spec.family)
     else:
         stored = read_frozen(spec, suite_seed)
         if stored is None:

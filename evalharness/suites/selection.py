@@ -11,7 +11,7 @@ from pathlib import Path
 from evalharness.base.errors import UserError, nearest
 from evalharness.envs.base import EnvSpec, MissingDataError, Suite, Task
 from evalharness.suites.draws import draw_tasks, find_draw, spread_sample
-from evalharness.suites.open import FROZEN_SEED, frozen_proofs_of, load_open, read_frozen, suite_command
+from evalharness.suites.open import FROZEN_SEED, load_open, read_family_proofs, read_frozen, suite_command
 
 
 def suites_of(specs: Mapping[str, EnvSpec]) -> list[Suite]:
@@ -150,7 +150,7 @@ def count_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int)
 
     Raise UserError as `family_tasks` does.
     """
-    frozen = len(frozen_proofs_of(spec.family)) if suite == "open" and suite_seed == FROZEN_SEED else 0
+    frozen = len(read_family_proofs(spec.family)) if suite == "open" and suite_seed == FROZEN_SEED else 0
     return frozen or len(family_tasks(spec, suite, data, suite_seed))
 
 

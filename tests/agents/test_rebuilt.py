@@ -13,7 +13,7 @@ from agent_contract import _SPEC, PROMPT, Replies, Rooms
 from evalharness.agents.base import Agent, EpisodeStart, ModelReply, Request
 from evalharness.agents.react import ReactAgent
 from evalharness.envs.base import Task
-from evalharness.play.loop import play
+from evalharness.play.loop import play_episode
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import ParsedReply
@@ -63,7 +63,7 @@ class Tagged(ReactAgent):
 
 def played(agent: Agent, player: Replies) -> Episode:
     episode = asyncio.run(
-        play(
+        play_episode(
             TASK,
             Rooms(),
             lambda world: player,

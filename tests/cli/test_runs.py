@@ -14,7 +14,7 @@ from made_runs import make_run
 from evalharness.cli import main
 from evalharness.records.store import MANIFEST, RunStore, lock_folder
 from evalharness.records.summary import Timing
-from evalharness.results.summary import write_summary
+from evalharness.results.summarize import write_summary
 from evalharness.runs.study_file import add_runs
 
 SOLVED, NOTHING = (True, 1.0), (False, 0.5)

@@ -15,7 +15,7 @@ from typing import Any
 from evalharness.base.errors import UserError
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.published import load_protocol, protocol_names
-from tests.conform.transcripts import Step, Transcript, recorded_rows
+from tests.conform.transcripts import Step, Transcript, list_recorded_rows
 
 Compare = Callable[[list[Message]], tuple[str, str]]
 """Maps our messages to two texts, the recorded one and ours: the first message that differs, else two equal texts."""
@@ -306,7 +306,7 @@ def read_recording(protocol: str, folder: Path) -> Recording:
         raise UserError(f"no transcripts of {protocol} in {folder}: {protocol}-*.jsonl")
     games, readings, left_out = list[RecordedGame](), list[RecordedReading](), dict[str, int]()
     for path in files:
-        for number, row in recorded_rows(path):
+        for number, row in list_recorded_rows(path):
             source = f"{path.name}:{number}"
             if not isinstance(row, dict):
                 raise UserError(f"{path}:{number} is no transcript: not an object")

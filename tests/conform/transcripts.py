@@ -51,7 +51,7 @@ class Transcript:
         return not noted or any(progress is not None for progress in noted)
 
 
-def recorded_rows(path: Path) -> Iterator[tuple[int, Any]]:
+def list_recorded_rows(path: Path) -> Iterator[tuple[int, Any]]:
     """(line number, what the line holds). Raises UserError."""
     try:
         lines = read_text(path).split("\n")
@@ -72,7 +72,7 @@ def recorded_rows(path: Path) -> Iterator[tuple[int, Any]]:
 def read_transcripts(path: Path) -> list[Transcript]:
     """All transcripts of a file; [] when it holds another kind of record about tasks. Raises UserError."""
     rows = []
-    for number, row in recorded_rows(path):
+    for number, row in list_recorded_rows(path):
         if not isinstance(row, dict) or "task" not in row or "id" not in row:
             raise UserError(f"{path}:{number} is no transcript: it needs at least task, id and steps")
         rows.append((number, row))

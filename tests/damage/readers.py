@@ -32,7 +32,7 @@ from evalharness.records import answers
 from evalharness.records.make_manifest import make_manifest
 from evalharness.records.store import RunStore
 from evalharness.records.summary import Timing
-from evalharness.results.summary import write_summary
+from evalharness.results.summarize import write_summary
 from evalharness.results.tables import write_parquet
 from evalharness.runs.evaluation import choose
 from evalharness.suites.open import Proof, Proven, freeze

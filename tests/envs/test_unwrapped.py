@@ -11,7 +11,7 @@ from evalharness.envs import specs
 from evalharness.envs.babyai.levels import LEVELS
 from evalharness.envs.sciworld.kinds import VARIATIONS
 from evalharness.envs.sciworld.simulator import Simulator
-from evalharness.envs.sciworld.tasks import unwrapped_tasks
+from evalharness.envs.sciworld.tasks import list_unwrapped_tasks
 from evalharness.suites.selection import family_tasks
 
 
@@ -27,12 +27,12 @@ def test_the_table_of_variations_is_the_simulators() -> None:
     finally:
         simulator.close()
     assert found == dict(VARIATIONS)
-    assert len(unwrapped_tasks("agentgym", 0)) == 4639
-    assert unwrapped_tasks("agentgym", 0)[1999].payload["task"] == "test-conductivity"
+    assert len(list_unwrapped_tasks("agentgym", 0)) == 4639
+    assert list_unwrapped_tasks("agentgym", 0)[1999].payload["task"] == "test-conductivity"
 
 
 def test_a_failed_task_of_sciworld_begins_again_with_its_highest_score() -> None:
-    [task] = [t for t in unwrapped_tasks("unwrapped", 0) if t.kind == "find-animal"]
+    [task] = [t for t in list_unwrapped_tasks("unwrapped", 0) if t.kind == "find-animal"]
     env = specs()["sciworld"].make(None)
     try:
         first, _ = env.reset(options={"task": task})

@@ -71,7 +71,7 @@ async def test_tables_from_the_future_do_not_hide_newer_episodes(
     manifest = read_manifest(run)
     (run / "episodes.jsonl").unlink()
     with RunStore(run) as store:
-        store.resume(manifest.to_json())
+        store.load_or_refuse(manifest.to_json())
         for episode in episodes[:3]:
             store.append(episode)
         write_parquet(run)

@@ -124,7 +124,7 @@ def test_a_file_cut_at_any_byte_of_its_last_two_lines_is_made_whole(
     for length in range(ends[1], ends[3] + 1):
         (cut / EPISODES).write_bytes(data[:length])
         with RunStore(cut) as store:
-            store.resume(manifest.to_json())
+            store.load_or_refuse(manifest.to_json())
             # A line that lacks only its newline is whole.
             assert len(store.done) == sum(length >= end - 1 for end in ends)
             for episode in episodes:

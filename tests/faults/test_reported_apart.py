@@ -10,7 +10,7 @@ from evalharness.base.errors import InfrastructureError
 from evalharness.envs import specs
 from evalharness.records.store import EPISODES, RunStore, read_episodes, read_manifest
 from evalharness.results.score import EpisodeScore
-from evalharness.results.summary import summarize
+from evalharness.results.summarize import summarize
 
 
 def test_one_given_up_episode_of_282_withholds_the_held_out_score(tmp_path: Path) -> None:
@@ -28,7 +28,7 @@ def test_one_given_up_episode_of_282_withholds_the_held_out_score(tmp_path: Path
     lines = (run / EPISODES).read_bytes().splitlines(keepends=True)
     (run / EPISODES).write_bytes(b"".join(lines[:-1]))
     with RunStore(run) as store:
-        store.resume(read_manifest(run).to_json())
+        store.load_or_refuse(read_manifest(run).to_json())
         about = {"task_id": lost.task_id, "sample": lost.sample}
         store.append_failure(about, 3, InfrastructureError("the simulator died"), True)
     summary = summarize(run)

@@ -22,8 +22,8 @@ from evalharness.judge.agreement import (
     Counts,
     agreement_of,
     compare_raters,
-    published_agreement,
-    published_beside,
+    find_comparable_agreement,
+    read_published_agreement,
 )
 from evalharness.judge.truth import truth
 from evalharness.judge.verdict import Rater, Verdict
@@ -36,7 +36,7 @@ from .scripted_judge import judge
 
 def test_the_posters_counts_give_the_posters_figures() -> None:
     """47/9/3/41: accuracy 0.88, kappa 0.76."""
-    row = published_agreement()
+    row = read_published_agreement()
     assert row.counts == Counts(47, 9, 3, 41)
     assert row.accuracy.value == pytest.approx(0.88)
     assert row.accuracy.interval == wilson(88, 100)
@@ -159,8 +159,8 @@ async def test_the_kappa_of_a_judge_of_known_error_rate_is_inside_its_interval(
 
 def test_the_published_kappa_stands_only_beside_turns_that_were_drawn_as_its_were() -> None:
     drawn_alike = agreement_of("person", "judge", Counts(45, 10, 5, 40))
-    assert published_beside([drawn_alike]) == [published_agreement()]
-    assert published_beside([agreement_of("person", "judge", Counts(80, 5, 5, 10))]) == []
+    assert find_comparable_agreement([drawn_alike]) == [read_published_agreement()]
+    assert find_comparable_agreement([agreement_of("person", "judge", Counts(80, 5, 5, 10))]) == []
 
 
 def episode(turns: Sequence[tuple[str | None, str, float, bool]], start: str = "start") -> Episode:

@@ -21,9 +21,9 @@ from made_runs import make_run
 from evalharness.cli import main
 from evalharness.judge.answers import read_verdict
 from evalharness.judge.draw import DrawnTurn, draw, load_turns
-from evalharness.judge.turn_prompt import clip, load_turn_prompt, quote, quoted_turn
+from evalharness.judge.turn_prompt import clip, load_turn_prompt, quote, quote_turn
 from evalharness.judge.verdict import Verdict
-from evalharness.models.asking import Answer
+from evalharness.models.many_requests import Answer
 
 from .runs import REFUSED, change_turn, make_judged_run
 from .scripted_judge import judge, sections, verdict
@@ -243,11 +243,11 @@ def test_what_is_wrong_is_said_before_anything_is_asked(
 def test_a_hostile_turn_cannot_close_its_quotation(tmp_path: Path) -> None:
     """In every field of a turn: as many lines as of a harmless one, and each text comes back out of its quotes."""
     run = make_judged_run(tmp_path / "run", tasks=1, turns=3)
-    plain = quoted_turn(load_turns(run).turns["babyai/agentboard/000", 0, 3])
+    plain = quote_turn(load_turns(run).turns["babyai/agentboard/000", 0, 3])
     for number in (1, 2, 3):
         change_turn(run, number, thought=HOSTILE, action=HOSTILE, observation=HOSTILE)
     drawn = load_turns(run).turns["babyai/agentboard/000", 0, 3]
-    hostile = quoted_turn(drawn)
+    hostile = quote_turn(drawn)
     assert [line.split(": ")[0] for line in hostile] == [line.split(": ")[0] for line in plain]
     messages = load_turn_prompt().messages(drawn)
     texts = sections({"messages": messages})
@@ -320,7 +320,7 @@ def test_a_judge_sees_as_much_as_a_person(tmp_path: Path) -> None:
     """The turns before up to the limit, what they led to, and where earlier ones are left out."""
     run = make_judged_run(tmp_path / "run", tasks=1, turns=20)
     drawn: DrawnTurn = load_turns(run).turns["babyai/agentboard/000", 0, 12]
-    lines = quoted_turn(drawn)
+    lines = quote_turn(drawn)
     assert lines[1] == "(3 turns left out)"
     assert lines[2].startswith("observation before: ")
     assert next(line for line in lines if "action: " in line).startswith("turn 4 action: ")

@@ -23,7 +23,7 @@ from evalharness.judge.labels import (
     unguard_cell,
 )
 from evalharness.judge.verdict import Verdict, check_verdict
-from evalharness.models.asking import Answer
+from evalharness.models.many_requests import Answer
 from evalharness.records.answers import make_manifest
 
 from .runs import change_turn, make_judged_run
@@ -102,7 +102,7 @@ def test_a_run_that_was_played_anew_takes_no_labels_and_judgements_of_the_run_be
     drawn = loaded.draw_turns(None, 0)
     with LabelFolder(loaded, "ann") as store, JudgementFolder(run / "judgements" / "toy") as judge:
         store.open({"turns": None, "seed": 0})
-        judge.resume(make_manifest({"kind": "judgements", "run_digest": loaded.digest}, "toy"))
+        judge.load_or_refuse(make_manifest({"kind": "judgements", "run_digest": loaded.digest}, "toy"))
         judge.note_start(drawn={"turns": None, "seed": 0})
         for turn in drawn:
             store.add(turn.key, Verdict(False))

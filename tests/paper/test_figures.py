@@ -21,7 +21,7 @@ from evalharness.paper.exhibit import Entry, Given
 from evalharness.paper.exhibits import EXHIBITS
 from evalharness.paper.perturbed import group_runs
 from evalharness.paper.x_values import read_x
-from evalharness.results.report import plots as common_plots
+from evalharness.results.figures import plots as common_plots
 from evalharness.results.scored_run import load_scored_run
 
 pytest.importorskip("matplotlib")

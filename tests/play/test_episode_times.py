@@ -24,9 +24,9 @@ from evalharness.models.scripted import OraclePolicy
 from evalharness.models.slots import Slots
 from evalharness.play.efficiency import report
 from evalharness.play.episodes import SlotPlayer, Work
-from evalharness.play.loop import play
+from evalharness.play.loop import play_episode
 from evalharness.play.progress import Progress
-from evalharness.play.start import RunSession
+from evalharness.play.session import RunSession
 from evalharness.play.workers.process import RemoteEnvironment, WorkerProcess
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import Message, load_prompt
@@ -74,7 +74,7 @@ async def test_time_in_the_simulator_is_its_own_and_the_wait_for_its_process_sta
     spec, world = specs()["alfworld"], Busy()
     prompt = load_prompt(spec)
     monkeypatch.setattr("evalharness.play.loop.time.perf_counter", world.clock)
-    episode = await play(
+    episode = await play_episode(
         make_task("alfworld", 0), world, lambda _: Speaker(),  # type: ignore[arg-type]
         prompt=prompt, surface=PlayedSurface(spec), max_turns=2,
     )  # fmt: skip

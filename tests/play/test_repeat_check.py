@@ -12,7 +12,7 @@ from chat_server import ChatServer
 from evalharness.checks.verify import verify
 from evalharness.config import RunConfig
 from evalharness.records.store import read_episodes, read_manifest
-from evalharness.results.report.table import notes
+from evalharness.results.terminal.table import notes
 
 COMMON: dict[str, Any] = {"tasks": "pddl:0-1", "max_turns": 3}
 
@@ -39,8 +39,7 @@ async def test_replies_that_repeat_differ_in_no_turn_and_no_episode_is_added(tmp
     assert (check.asked, check.differed) == (4, 0)
     assert len(list(read_episodes(tmp_path / "run"))) == 2
     assert outcome.summary.turns == 6
-    [line] = [line for line in notes(outcome.summary, {}) if "asked again" in line]
-    assert "4 greedy replies, of which 0 differed" in line
+    assert any("4 greedy replies" in line and "0 differed" in line for line in notes(outcome.summary, {}))
     assert not verify(tmp_path / "run").findings
 
 

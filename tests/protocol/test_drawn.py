@@ -40,11 +40,11 @@ def test_every_action_is_read_back_as_it_was_worded_and_in_no_other_words(
         meant = Action(action, {slot: data.draw(contract(family).names) for slot in slots})
         assert surface.perturbed.parse(surface.perturbed.render(meant)) == meant
         canonical = surface.canonical.render(meant)
-        assert surface.to_world(surface.action(canonical)) == canonical
+        assert surface.to_world(surface.from_world(canonical)) == canonical
         if action in surface.changed or surface.names(canonical) != canonical:
             assert surface.to_world(canonical) == UNKNOWN_WORD
         else:
-            assert surface.action(canonical) == canonical
+            assert surface.from_world(canonical) == canonical
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -152,9 +152,9 @@ def test_the_oracles_plan_scores_the_same_in_drawn_words(family: str) -> None:
         plain = play(plan)
         assert plain[-1][1]["success"]
         surfaces = [find_surface(spec, name) for name in SOME]
-        assert any(surface.action(action) != action for surface in surfaces for action in plan)
+        assert any(surface.from_world(action) != action for surface in surfaces for action in plan)
         for surface in surfaces[:2]:
-            said = [surface.action(action) for action in plan]
+            said = [surface.from_world(action) for action in plan]
             assert play([surface.to_world(action) for action in said]) == plain
     finally:
         environment.close()

@@ -53,7 +53,7 @@ def test_every_action_is_read_back_as_it_was_worded(family: str, data: st.DataOb
     meant = Action(action, {slot: data.draw(contract(family).names) for slot in slots})
     assert surface.perturbed.parse(surface.perturbed.render(meant)) == meant
     canonical = surface.canonical.render(meant)
-    assert surface.to_world(surface.action(canonical)) == canonical
+    assert surface.to_world(surface.from_world(canonical)) == canonical
 
 
 def spoken_cases(family: str, name: str) -> list[Callable[[str], str]]:
@@ -83,7 +83,7 @@ def test_what_is_around_an_action_reaches_the_environment_as_it_would_without_a_
     for action, template in SPECS[family].actions.templates.items():
         slots = {slot: data.draw(contract(family).names) for slot in re.findall(r"{(\w+)}", template)}
         canonical = surface.canonical.render(Action(action, slots))
-        given_to_world = surface.to_world(before + case(surface.action(canonical)) + after)
+        given_to_world = surface.to_world(before + case(surface.from_world(canonical)) + after)
         assert given_to_world.lower() == (before + canonical + after).lower()
 
 
@@ -105,7 +105,7 @@ def test_the_plain_voice_changes_nothing(family: str, text: str) -> None:
     surface = PlayedSurface(SPECS[family])
     assert (
         surface.to_world(text)
-        == surface.action(text)
+        == surface.from_world(text)
         == surface.names(text)
         == surface.observation(text)
         == text
@@ -144,7 +144,7 @@ def test_the_old_form_is_refused_and_the_new_one_is_not(family: str, name: str) 
         slots = re.findall(r"{(\w+)}", surface.canonical.templates[action])
         old = surface.canonical.render(Action(action, dict.fromkeys(slots, "thing")))
         assert surface.to_world(old) == UNKNOWN_WORD
-        assert surface.to_world(surface.action(old)) == old
+        assert surface.to_world(surface.from_world(old)) == old
 
 
 def test_what_the_prose_of_a_perturbation_replaces_is_in_the_prompt() -> None:
@@ -227,7 +227,7 @@ class Curves:
         self.played += 1
         for name in names:
             surface = make_surface(SPECS[task.family], name)
-            given = [surface.to_world(surface.action(action)) for action in plan]
+            given = [surface.to_world(surface.from_world(action)) for action in plan]
             assert UNKNOWN_WORD not in given
             if given != plan or name == really:
                 assert self.play(task, given) == plain, (task.id, name)
@@ -285,7 +285,7 @@ def test_the_worlds_forgive_the_same_under_every_perturbation(family: str) -> No
                 surface = make_surface(SPECS[family], name)
                 if change == "upper" and str.upper not in spoken_cases(family, name):
                     continue
-                worded = [surface.action(action) for action in plan]
+                worded = [surface.from_world(action) for action in plan]
                 given = [
                     surface.to_world(a.upper() if change == "upper" else change.format(a)) for a in worded
                 ]
@@ -322,7 +322,7 @@ def check_refusals(family: str, task: Task, data: Path | None = None) -> None:
             surface = make_surface(SPECS[family], name)
             environment.reset(options={"task": task})
             for action in plan[:5]:
-                if surface.action(action) == action:
+                if surface.from_world(action) == action:
                     continue
                 before = environment.valid_actions()
                 raw, _, terminated, _, info = environment.step(surface.to_world(action))
@@ -355,7 +355,7 @@ def check_listing(family: str, task: Task, data: Path | None = None) -> None:
         for name in names_of(family):
             surface = make_surface(SPECS[family], name)
             environment.reset(options={"task": task})
-            check = surface.action(SPECS[family].actions.templates[help_action])
+            check = surface.from_world(SPECS[family].actions.templates[help_action])
             raw, *_ = environment.step(surface.to_world(check))
             shown = surface.observation(raw, check)
             prefix = SPECS[family].actions.wording.listing

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from evalharness.protocol.react import parse
-from evalharness.protocol.reasoning import unknown_marks
+from evalharness.protocol.reasoning import find_unknown_marks
 
 WEIGHED = "I could do this:\nAction: move forward\nBut no."
 SAID = "Thought: I go on.\nAction: turn left"
@@ -63,7 +63,7 @@ def test_an_action_that_is_weighed_in_the_reasoning_is_not_played(opening: str, 
     parsed = parse(f"{opening}{WEIGHED}{closing}{SAID}")
     assert (parsed.action, parsed.kept, parsed.errors) == ("turn left", SAID, ())
     assert parsed.reasoning.endswith(WEIGHED)
-    assert unknown_marks(f"{opening}{WEIGHED}{closing}{SAID}") == []
+    assert find_unknown_marks(f"{opening}{WEIGHED}{closing}{SAID}") == []
 
 
 @pytest.mark.parametrize("opening", [opening for opening, _ in PAIRS if opening])
@@ -81,7 +81,7 @@ def test_an_action_in_marks_of_unknown_names_is_not_played_and_the_marks_are_nam
     assert (parsed.action, parsed.reasoning.strip(), parsed.thought) == (
         "turn left", f"{opening}{WEIGHED}{closing}".strip(), "I go on.",
     )  # fmt: skip
-    assert unknown_marks(reply) == [opening.strip()]
+    assert find_unknown_marks(reply) == [opening.strip()]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_an_action_in_marks_of_unknown_names_is_not_played_and_the_marks_are_nam
     ],
 )
 def test_which_marks_are_taken_for_reasoning(reply: str, named: list[str]) -> None:
-    assert unknown_marks(reply) == named
+    assert find_unknown_marks(reply) == named
     assert (parse(reply).action is None) == bool(named)
 
 
@@ -108,6 +108,6 @@ def test_which_marks_are_taken_for_reasoning(reply: str, named: list[str]) -> No
 )
 def test_a_repeated_mark_takes_time_that_grows_with_the_reply_alone(part: str) -> None:
     began = time.process_time()
-    unknown_marks(part * 20_000)
+    find_unknown_marks(part * 20_000)
     parse(part * 20_000)
     assert time.process_time() - began < 2

@@ -10,7 +10,7 @@ from foreign_protocols import FIRST, verl_checkout
 from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.protocols.importer import import_texts, importable
-from evalharness.protocols.texts import all_imported, imported_texts
+from evalharness.protocols.texts import all_imported, read_imported_texts
 
 
 def test_texts_are_read_as_data_and_kept_with_hash_and_licence(clean_home: Path, tmp_path: Path) -> None:
@@ -20,21 +20,21 @@ def test_texts_are_read_as_data_and_kept_with_hash_and_licence(clean_home: Path,
     assert not trap.exists()
     kept = all_imported("verl-agent")
     assert kept is not None
-    assert imported_texts("verl-agent", "alfworld").texts["first"] == FIRST
+    assert read_imported_texts("verl-agent", "alfworld").texts["first"] == FIRST
     assert list(kept["sources"]) == ["agent_system/environments/prompts/alfworld.py"]
     assert (kept["licence"], (brought.path.parent / "LICENSE").read_text()) == (
         "Some License", "Some License\nAll of it."
     )  # fmt: skip
     brought.path.write_text(brought.path.read_text().replace("You are at", "Cheat at"))
     with pytest.raises(UserError, match="changed after the import"):
-        imported_texts("verl-agent", "alfworld")
+        read_imported_texts("verl-agent", "alfworld")
 
 
 def test_without_them_an_error_names_the_command(
     clean_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(UserError, match=r"evalharness data protocols import tales PATH.*--own-words"):
-        imported_texts("tales", "alfworld")
+        read_imported_texts("tales", "alfworld")
 
 
 @pytest.mark.parametrize(

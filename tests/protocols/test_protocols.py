@@ -16,8 +16,8 @@ from evalharness.cli import main
 from evalharness.config import RunConfig
 from evalharness.protocol.published import DEFAULT, load_protocol, protocol_names
 from evalharness.records.store import read_episodes, read_manifest
-from evalharness.results.report.table import notes
-from evalharness.results.summary import summarize
+from evalharness.results.summarize import summarize
+from evalharness.results.terminal.table import notes
 
 MODEL = "http://127.0.0.1:9/v1"
 

@@ -20,7 +20,7 @@ from evalharness.records.store import RunStore
 from evalharness.records.summary import Timing
 from evalharness.results.exports import trackers
 from evalharness.results.scored_run import load_scored_run
-from evalharness.results.summary import write_summary
+from evalharness.results.summarize import write_summary
 from tests.damage import readers
 
 TIMING = {
@@ -244,5 +244,5 @@ def test_a_later_format_is_refused_in_one_line(
 def resume() -> int:
     """`evalharness run -o run` up to where it plays."""
     with RunStore(Path("run")) as store:
-        store.resume(store.manifest())
+        store.load_or_refuse(store.manifest())
     return 0

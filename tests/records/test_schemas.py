@@ -14,7 +14,7 @@ from evalharness.records.manifest import Manifest
 from evalharness.records.store import MANIFEST, SUMMARY, RunStore, read_manifest
 from evalharness.records.stored import Stored
 from evalharness.records.summary import Summary, Timing
-from evalharness.results.summary import earlier_timing, write_summary
+from evalharness.results.summarize import earlier_timing, write_summary
 
 DOCS = Path(__file__).parents[2] / "docs" / "schemas"
 
@@ -57,7 +57,7 @@ def test_a_run_of_another_version_is_continued_with_all_that_it_says(run: Path) 
     later = {**manifest, "later": 1, "sessions": [manifest["sessions"][0] | {"later": {"a": [1]}}]}
     (run / MANIFEST).write_text(json.dumps(later))
     with RunStore(run) as store:
-        store.resume(manifest)
+        store.load_or_refuse(manifest)
         store.begin(manifest)
     assert read(run / MANIFEST) == {**later, "sessions": [*later["sessions"], *manifest["sessions"]]}
 

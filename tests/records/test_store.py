@@ -13,7 +13,7 @@ import pytest
 from evalharness.base.errors import UserError
 from evalharness.records.episode import Episode, Trim, Turn
 from evalharness.records.store import EPISODES, RunStore, read_episodes
-from evalharness.results.tables import sorted_episodes, write_parquet
+from evalharness.results.tables import read_sorted_episodes, write_parquet
 
 CONFIG = {"limit": 4, "samples": 1, "suite_seed": 0, "max_turns": 30, "temperature": 0.0}
 IDENTITY = {"config": CONFIG, "model": {"name": "m"}, "tasks_sha256": {}, "prompts_sha256": {}}
@@ -62,7 +62,7 @@ def make_episode(index: int, text: str = "Thought: t\nAction: look") -> Episode:
 
 def write_run(folder: Path, count: int) -> None:
     with RunStore(folder) as store:
-        store.resume(MANIFEST)
+        store.load_or_refuse(MANIFEST)
         store.begin(MANIFEST)
         for index in range(count):
             store.append(make_episode(index))
@@ -78,7 +78,7 @@ def test_what_a_killed_session_was_writing_is_cleared_away(tmp_path: Path) -> No
     for name in (".manifest.json.4711.tmp", ".episodes.parquet.tmp"):
         (tmp_path / name).write_bytes(b"half")
     with RunStore(tmp_path) as store:
-        store.resume(MANIFEST)
+        store.load_or_refuse(MANIFEST)
     assert not list(tmp_path.glob(".*.tmp"))
 
 
@@ -87,7 +87,7 @@ def test_a_changed_configuration_is_refused_with_the_difference(tmp_path: Path) 
     before = (tmp_path / "manifest.json").read_bytes()
     other = {**MANIFEST, "identity": {**IDENTITY, "config": {**CONFIG, "limit": 8}}}
     with RunStore(tmp_path) as store, pytest.raises(UserError, match="--limit: 4 there, 8 now"):
-        store.resume(other)
+        store.load_or_refuse(other)
     assert (tmp_path / "manifest.json").read_bytes() == before
 
 
@@ -97,7 +97,7 @@ def test_damage_in_the_middle_is_told_with_its_line(tmp_path: Path) -> None:
     lines[1] = lines[1][:40]
     (tmp_path / EPISODES).write_bytes(b"\n".join(lines))
     with RunStore(tmp_path) as store, pytest.raises(UserError, match="line 2"):
-        store.resume(MANIFEST)
+        store.load_or_refuse(MANIFEST)
 
 
 def test_an_episode_is_never_stored_twice(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ from tests.records.test_store import MANIFEST, make_episode
 from evalharness.records.lines import StoreError
 from evalharness.records.store import RunStore
 with RunStore(Path(sys.argv[1])) as store:
-    store.resume(MANIFEST)
+    store.load_or_refuse(MANIFEST)
     store.append(make_episode(1))
     try:
         store.append(make_episode(2))
@@ -167,7 +167,7 @@ def test_tables_are_sorted_whatever_order_episodes_finished_in(tmp_path: Path) -
             for index in order:
                 store.append(make_episode(index))
         write_parquet(tmp_path / name)
-    assert [e.task_id[-1] for e in sorted_episodes(tmp_path / "a")] == ["0", "1", "2"]
+    assert [e.task_id[-1] for e in read_sorted_episodes(tmp_path / "a")] == ["0", "1", "2"]
     for table in ("episodes", "turns"):
         first, second = (pd.read_parquet(tmp_path / name / f"{table}.parquet") for name in "ab")
         pd.testing.assert_frame_equal(first, second)

@@ -189,7 +189,7 @@ def test_a_perturbed_action_is_read_in_the_environments_own_words() -> None:
             for n in names
             if make_surface(specs()["alfworld"], n).perturbed.templates["go"] != "go to {receptacle}"
         )
-    said = make_surface(specs()["alfworld"], name).action("go to desk 1")
+    said = make_surface(specs()["alfworld"], name).from_world("go to desk 1")
     assert said != "go to desk 1"
     made = replace(episode([(said, "On the desk 1, you see nothing.", 0, True)]), perturbation=name)
     assert read_turns(made, action_reader("alfworld", name))[0].place == "desk 1"

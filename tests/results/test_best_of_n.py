@@ -21,8 +21,8 @@ from evalharness.protocol.prompt import prompts_folder
 from evalharness.records.store import read_episodes, read_manifest
 from evalharness.results.best_of_n import BestOfN, best_of_n
 from evalharness.results.published import load_table
-from evalharness.results.report.best_of_n import print_best_of_n, select_ks
 from evalharness.results.scored_run import load_scored_run
+from evalharness.results.terminal.best_of_n import print_best_of_n, select_ks
 
 SOLVED, HALF, NOTHING = (True, 1.0), (False, 0.5), (False, 0.0)
 

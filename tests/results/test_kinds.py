@@ -10,8 +10,8 @@ import pytest
 from made_runs import make_run
 
 from evalharness.cli import main
-from evalharness.results.summary import summarize
-from evalharness.results.viewer.bundle import ReadRun
+from evalharness.results.report.bundle import ReadRun
+from evalharness.results.summarize import summarize
 
 SOLVED, HALF = (True, 1.0), (False, 0.5)
 KINDS = {"alfworld": ["put", "heat", "put"], "pddl": ["barman"]}

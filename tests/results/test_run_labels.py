@@ -10,8 +10,8 @@ from made_runs import make_run
 
 from evalharness.cli import main
 from evalharness.records.store import read_manifest
+from evalharness.results.report.bundle import load_bundle
 from evalharness.results.run_labels import NamedRun, letter, run_labels, short_name
-from evalharness.results.viewer.bundle import load_bundle
 
 SOLVED, NOTHING = (True, 1.0), (False, 0.0)
 

@@ -13,8 +13,8 @@ from evalharness.cli import main
 from evalharness.cli.run import read_seeds
 from evalharness.envs import specs
 from evalharness.results.leaderboard.standing_rows import Benchmark
-from evalharness.results.report.studies import put_seeds_together
 from evalharness.results.scored_run import load_scored_run
+from evalharness.results.terminal.studies import put_seeds_together
 
 SOLVED, NOTHING = (True, 1.0), (False, 0.0)
 RUN = ["run", "--model", "random", "--suite", "open", "--tasks", "babyai", "--limit", "2"]

@@ -18,9 +18,9 @@ from evalharness.cli import main
 from evalharness.envs import specs
 from evalharness.records.store import read_manifest
 from evalharness.results.published import load_table
-from evalharness.results.report.sweep import first_average_line, print_sweep
 from evalharness.results.scored_run import load_scored_run
 from evalharness.results.sweep import Sweep, default_perturbations, sweep_of
+from evalharness.results.terminal.sweep import first_average_line, print_sweep
 from evalharness.runs.study_file import read_study, run_folders
 
 SOLVED, HALF, NOTHING = (True, 1.0), (False, 0.5), (False, 0.0)

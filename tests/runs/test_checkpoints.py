@@ -23,9 +23,9 @@ from evalharness.config import RunConfig
 from evalharness.records.store import read_episodes
 from evalharness.results.checkpoints import training_of
 from evalharness.results.comparison import compare_runs
-from evalharness.results.report.checkpoints import winner_lines
 from evalharness.results.score import pooled_score
 from evalharness.results.scored_run import load_scored_run
+from evalharness.results.terminal.checkpoints import winner_lines
 from evalharness.runs.checkpoints import find_checkpoints, runs_of, select_seed, wait_for_new
 from evalharness.runs.study_file import run_folders
 

@@ -13,7 +13,7 @@ from made_runs import make_run, zip_of
 from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.data import source
-from evalharness.runs.folders import find_runs
+from evalharness.runs.find_runs import find_runs
 
 SOLVED, HALF = (True, 1.0), (False, 0.5)
 

@@ -14,7 +14,7 @@ from made_runs import made_episode, make_run, make_task, published_hash
 
 from evalharness import stats
 from evalharness.cli import main
-from evalharness.results.task_range import TaskRange, corrected_rates, load_ranges
+from evalharness.results.task_range import TaskRange, correct_rates, load_ranges
 from tests.checks.test_audit import row
 from tests.results.leaderboard.test_leaderboard import board, complete_run
 
@@ -25,14 +25,14 @@ def family(name: str) -> list[TaskRange]:
 
 def test_the_floors_standard_error_comes_from_its_attempts() -> None:
     """Worked out from p (1 - p) / 4 of each task: 1.54 points in BabyAI, 0.65 in the held-out score."""
-    assert corrected_rates(family("babyai"), {}).floor_se["success_rate"] == pytest.approx(0.0154, abs=5e-5)
+    assert correct_rates(family("babyai"), {}).floor_se["success_rate"] == pytest.approx(0.0154, abs=5e-5)
     held_out = [r for name in ("babyai", "sciworld", "pddl", "jericho") for r in family(name)]
-    assert corrected_rates(held_out, {}).floor_se["success_rate"] == pytest.approx(0.0065, abs=5e-5)
+    assert correct_rates(held_out, {}).floor_se["success_rate"] == pytest.approx(0.0065, abs=5e-5)
 
 
 def test_samples_of_a_task_do_not_make_its_floor_more_certain() -> None:
     rows = family("babyai")
-    once, thrice = (corrected_rates(rows * times, {}).floor_se for times in (1, 3))
+    once, thrice = (correct_rates(rows * times, {}).floor_se for times in (1, 3))
     assert thrice == pytest.approx(once)
 
 
@@ -68,9 +68,9 @@ def test_the_audit_notes_how_much_the_attempts_varied(
 
 def test_a_known_floor_moves_the_scores_limits_and_an_uncertain_one_widens_them() -> None:
     score, limits, floor = 0.45, (0.36, 0.54), 0.446
-    exact = stats.corrected_limits(score, limits, floor, (floor, floor), 1.0)
+    exact = stats.correct_limits(score, limits, floor, (floor, floor), 1.0)
     assert exact == pytest.approx([(end - floor) / (1 - floor) for end in limits])
-    wide = stats.corrected_limits(score, limits, floor, stats.limits_of_mean(floor, 0.0154, 560), 1.0)
+    wide = stats.correct_limits(score, limits, floor, stats.limits_of_mean(floor, 0.0154, 560), 1.0)
     assert exact is not None
     assert wide is not None
     assert wide[0] < exact[0] - 0.005
@@ -81,14 +81,14 @@ def test_a_known_floor_moves_the_scores_limits_and_an_uncertain_one_widens_them(
 def test_limits_hold_the_corrected_score_at_every_edge(score: float) -> None:
     """Above the ceiling of 0.917, too: a policy may be better than the best known plans."""
     low, high = stats.wilson(round(60 * score), 60)
-    found = stats.corrected_limits(score, (low, high), 0.02, stats.limits_of_mean(0.02, 0.0078, 300), 0.917)
+    found = stats.correct_limits(score, (low, high), 0.02, stats.limits_of_mean(0.02, 0.0078, 300), 0.917)
     assert found is not None
     assert found[0] <= (score - 0.02) / (0.917 - 0.02) <= found[1]
     assert found[0] < found[1]
 
 
 def test_a_floor_that_may_reach_the_ceiling_gives_none() -> None:
-    assert stats.corrected_limits(0.5, (0.3, 0.7), 0.4, (0.2, 0.6), 0.6) is None
+    assert stats.correct_limits(0.5, (0.3, 0.7), 0.4, (0.2, 0.6), 0.6) is None
 
 
 def test_a_floor_of_no_success_in_many_attempts_is_not_certain() -> None:
@@ -152,7 +152,7 @@ def test_show_tells_the_corrected_interval_and_what_the_floor_is_handed(
     folder = make_run(tmp_path / "run", {"babyai": [(True, 1.0)] * 6 + [(False, 0.0)] * 4})
     tasks = [make_task("babyai", i) for i in range(10)]
     ranges = [replace(row(task.id, 0.2, 1.0), task_hash=published_hash(task)) for task in tasks]
-    monkeypatch.setattr("evalharness.results.summary.load_ranges", lambda *_: ranges)
+    monkeypatch.setattr("evalharness.results.summarize.load_ranges", lambda *_: ranges)
     monkeypatch.setenv("COLUMNS", "200")
     assert main(["show", str(folder), "--verbose", "--json", str(tmp_path / "s.json")]) == 0
     found = json.loads((tmp_path / "s.json").read_text())["families"]["babyai"]["reference"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evalharness import stats
 from evalharness.stats.kinds import Grouping, inflation_by_kind
-from evalharness.stats.score_interval import limits, p_of_no_difference, unseen_pairs
+from evalharness.stats.score_interval import count_unseen_pairs, limits, p_of_no_difference
 
 from .counts import coverage
 
@@ -40,7 +40,7 @@ def test_kinds_that_are_alike_do_not_make_a_difference_significant(family: str) 
     grouping = Grouping.of(kinds.tolist())
     inflation, freedom = inflation_by_kind([values], [grouping])
     places = [(values + 1) / 2]
-    wide = limits(places, inflation=inflation, freedom=freedom, unseen=unseen_pairs(places))
+    wide = limits(places, inflation=inflation, freedom=freedom, unseen=count_unseen_pairs(places))
     assert coverage(wide, 0.5) >= 0.93
     p = p_of_no_difference([values], inflation=inflation, freedom=freedom)
     assert np.mean(np.asarray(p) <= 0.05) <= 0.075

@@ -10,7 +10,7 @@ import pytest
 
 from evalharness.envs import specs
 from evalharness.envs.base import Task
-from evalharness.suites.open import check_frozen, frozen_proofs
+from evalharness.suites.open import check_frozen, read_frozen_proofs
 from tests.support.contracts import FAMILIES, contract
 
 
@@ -36,7 +36,7 @@ def test_the_tasks_are_the_frozen_ones(family: str) -> None:
 
 
 def test_every_frozen_task_has_a_plan_of_3_to_30_turns() -> None:
-    proofs = frozen_proofs()
+    proofs = read_frozen_proofs()
     assert len(proofs) == sum(contract(family).open_tasks for family in FAMILIES)
     assert all(3 <= row.proof.plan_turns <= 30 for row in proofs.values())
 

@@ -13,7 +13,7 @@ from evalharness import stats
 from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.envs.base import Task
-from evalharness.runs.selected import difficulty_of
+from evalharness.runs.selected import make_difficulty
 from evalharness.suites.draws import choose_subset
 
 
@@ -92,12 +92,12 @@ def test_all_or_nothing_has_an_interval() -> None:
 
 
 def test_difficulties_are_known_for_both_suites() -> None:
-    published = difficulty_of("agentboard", 0)
+    published = make_difficulty("agentboard", 0)
     values = {published(task("babyai", n)) for n in range(112)}
     assert len(values) > 20
     assert all(0 <= value <= 1 for value in values)
-    assert len({difficulty_of("open", 0)(task("pddl", n)) for n in range(60)}) > 10
-    assert difficulty_of("open", 9)(task("pddl", 0)) == 1
+    assert len({make_difficulty("open", 0)(task("pddl", n)) for n in range(60)}) > 10
+    assert make_difficulty("open", 9)(task("pddl", 0)) == 1
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from evalharness.agents.base import Agent, AgentOptions
 from evalharness.base.timing import CallTimes
 from evalharness.envs.base import Actions, EnvSpec, Task, TaskSuites
 from evalharness.models.base import ContextOverflowError, Environment, Player, Reply, RequestForm
-from evalharness.play.loop import play
+from evalharness.play.loop import play_episode
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import PromptFile
 from evalharness.protocol.tools import ToolCall
@@ -144,7 +144,7 @@ def _played(
         return player
 
     episode = asyncio.run(
-        play(
+        play_episode(
             task,
             Rooms(),
             opened,

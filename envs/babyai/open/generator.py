@@ -28,7 +28,7 @@ from evalharness.envs.babyai.rules import MissionRules
 from evalharness.envs.babyai.world import World
 from evalharness.envs.base import MAX_TURNS, SuiteExhaustedError, Task
 from evalharness.envs.difficulty import difficulty, search_bits
-from evalharness.envs.frozen import FROZEN_SEED, frozen_tasks, write_table
+from evalharness.envs.frozen import FROZEN_SEED, read_frozen_tasks, write_table
 
 PER_LEVEL = 4
 MOST_TRIED = 20_000
@@ -83,9 +83,9 @@ def generate_level(level: str, suite_seed: int, taken: frozenset[Start] = frozen
 
     Raise SuiteExhaustedError if `MOST_TRIED` seeds give no new task.
     """
-    before = () if suite_seed == FROZEN_SEED else frozen_tasks(FROZEN)
+    before = () if suite_seed == FROZEN_SEED else read_frozen_tasks(FROZEN)
     few = level in FEW_STARTS
-    starts = set(taken) if few else {*taken, *_published_starts(), *map(start_of, before)}
+    starts = set(taken) if few else {*taken, *_list_published_starts(), *map(start_of, before)}
     plans = {(task.goal, tuple(_plan(_world(task)))) for task in before if few and task.kind == level}
     digest = hashlib.sha256(f"babyai/open/{suite_seed}/{level}".encode()).digest()
     seed = 10_000 + int.from_bytes(digest[:3], "big")  # so it is not one of the published seeds 1234 to 1237
@@ -126,7 +126,7 @@ def start_of(task: Task) -> Start:
 
 
 @cache
-def _published_starts() -> frozenset[Start]:
+def _list_published_starts() -> frozenset[Start]:
     return frozenset(_start(World(level, seed)) for level in LEVELS for seed in SEEDS)
 
 

@@ -47,7 +47,7 @@ MOST_RANDOM_SUCCESSES = 1
 """A problem is rejected if random actions solve it in more than this number of `RANDOM_EPISODES` episodes."""
 
 
-def frozen_suite() -> list[Task]:
+def read_frozen_suite() -> list[Task]:
     """Return all tasks of suite seed 0 in order, without planning."""
     return [
         Candidate(FROZEN_SEED, row["kind"], row["number"], row["draft"]).task(
@@ -59,7 +59,7 @@ def frozen_suite() -> list[Task]:
 
 def generate(suite_seed: int) -> Iterator[Task]:
     """Yield the 60 tasks of a suite seed, domain by domain. This takes some seconds, because each task needs a plan."""
-    taken = set(excluded_forms()) | (set() if suite_seed == FROZEN_SEED else frozen_forms())
+    taken = set(list_excluded_forms()) | (set() if suite_seed == FROZEN_SEED else list_frozen_forms())
     index = 0
     for kind, count in DOMAINS.items():
         low, high = LENGTHS[kind]
@@ -159,14 +159,14 @@ def _is_solved_by_chance(world: GroundedProblem, episode: int) -> bool:
 
 
 @cache
-def excluded_forms() -> frozenset[str]:
+def list_excluded_forms() -> frozenset[str]:
     """Return the forms (see `form`) of AgentBoard's problems and of the prompts' examples, which no task may have."""
     groups: dict[str, list[str]] = json.loads(FROZEN.with_name("excluded_forms.json").read_bytes())
     return frozenset(name for group in groups.values() for name in group)
 
 
 @cache
-def frozen_forms() -> frozenset[str]:
+def list_frozen_forms() -> frozenset[str]:
     """Return the forms of the problems of suite seed 0. No problem of another suite seed may have them."""
     drafts = (Candidate(FROZEN_SEED, row["kind"], row["number"], row["draft"]) for row in read_table(FROZEN))
     return frozenset(form(draft.domain, draft.problem) for draft in drafts)

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from evalharness.envs.base import MAX_TURNS, MIN_TURNS, SuiteExhaustedError, Task
 from evalharness.envs.difficulty import difficulty, search_bits
-from evalharness.envs.frozen import FROZEN_SEED, frozen_tasks, write_table
+from evalharness.envs.frozen import FROZEN_SEED, read_frozen_tasks, write_table
 from evalharness.envs.sciworld.kinds import EXAMPLE, FAMILY, PUBLISHED, QUOTA, simplifications
 from evalharness.envs.sciworld.open.oracle import gold_path, play
 from evalharness.envs.sciworld.open.shorten import NOISE, Needs, shorten
@@ -97,7 +97,7 @@ def generate(suite_seed: int, kinds: Collection[str] = tuple(QUOTA)) -> Iterator
 
 def generate_kind(simulator: Simulator, kind: str, suite_seed: int, first: int) -> Iterator[Task]:
     """Yield the tasks of one kind, numbered from `first`."""
-    frozen = () if suite_seed == FROZEN_SEED else frozen_tasks(FROZEN)
+    frozen = () if suite_seed == FROZEN_SEED else read_frozen_tasks(FROZEN)
     before = [task for task in frozen if task.kind == kind]
     taken = {
         *PUBLISHED.get(kind, ()),

@@ -45,8 +45,8 @@ from evalharness.records.store import (
     read_manifest,
 )
 from evalharness.results.score import EpisodeScore
-from evalharness.results.task_range import changed_families, mark_changed
-from evalharness.runs.evaluation import Watch, unwatched
+from evalharness.results.task_range import list_changed_families, mark_changed
+from evalharness.runs.evaluation import Watch, watch_nothing
 from evalharness.suites.selection import load_existing_tasks
 
 _TRIES = 3
@@ -57,7 +57,7 @@ def verify(
     folder: Path,
     *,
     data: Path | None = None,
-    watch: Watch = unwatched,
+    watch: Watch = watch_nothing,
 ) -> FolderCheck:
     """Replay every episode of a run folder and recompute all its numbers.
 
@@ -232,7 +232,7 @@ class _Check:
             findings += self._of_episodes[key]
         notes = [*self.about.notes, *config_notes(self.folder, self.manifest, installed_specs())]
         labels = mark_changed(self.manifest.labels, {(s.task_id, s.task_hash) for s in self.scores})
-        if changed := changed_families(labels, self.manifest.titles):
+        if changed := list_changed_families(labels, self.manifest.titles):
             notes.append(f"data changed: the tasks of {changed} are not the published ones")
         if not self.failures:
             try:

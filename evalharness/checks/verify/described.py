@@ -19,7 +19,7 @@ from evalharness.protocol.prompt import Adaptation, load_prompt
 from evalharness.records.episode import Episode
 from evalharness.records.identity import digest
 from evalharness.records.make_manifest import make_manifest
-from evalharness.records.manifest import Manifest, RunStart
+from evalharness.records.manifest import Manifest, SessionRecord
 from evalharness.records.stored import why
 from evalharness.runs.selected import selected_tasks
 from evalharness.suites.selection import Load
@@ -114,7 +114,7 @@ def _notes(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[str]:
     return notes + version_notes(manifest.sessions)
 
 
-def version_notes(starts: Sequence[RunStart]) -> list[str]:
+def version_notes(starts: Sequence[SessionRecord]) -> list[str]:
     """Note each version that differs between the sessions of a run, or between the run and this machine."""
     tools: dict[str, dict[str, None]] = {}
     packages: dict[str, dict[str, None]] = {}

@@ -15,7 +15,7 @@ from evalharness.protocol import react
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import PromptFile
 from evalharness.protocol.react import FormatError, ParsedReply
-from evalharness.records.episode import EndedBy, Episode, Trial, Turn, ended_by_environment
+from evalharness.records.episode import EndedBy, Episode, Trial, Turn, read_environment_end
 from evalharness.records.rebuilt import NotRebuiltError, episode_start, rebuild
 
 
@@ -169,7 +169,7 @@ async def replay(
     played = replace(
         recorded, goal=goal, first_observation=first, turns=tuple(turns), progress=info["progress"],
         success=info["success"], solved=info["solved"], figures=dict(info.get("figures", {})),
-        ended_by=_ended_by(recorded, turns, terminated, info, how),
+        ended_by=_find_end(recorded, turns, terminated, info, how),
     )  # fmt: skip
     for name in ("success", "solved", "progress"):
         notes.differ("score", name, getattr(recorded, name), getattr(played, name))
@@ -182,12 +182,12 @@ async def replay(
     return played, notes.findings
 
 
-def _ended_by(
+def _find_end(
     recorded: Episode, turns: Sequence[Turn], terminated: bool, info: dict[str, Any], how: ReplayRules
 ) -> EndedBy:
     """Return how the episode ended. Actions cannot show a full context or a content filter: take it from the record."""
     if terminated:
-        return ended_by_environment(info)
+        return read_environment_end(info)
     if len(turns) >= how.max_turns:
         return "turn_limit"
     only_recorded = ("context_full", "content_filter")

@@ -17,8 +17,8 @@ from evalharness.records.manifest import Manifest
 from evalharness.records.store import SUMMARY
 from evalharness.records.summary import Timing
 from evalharness.results.score import EpisodeScore
-from evalharness.results.summary import summary_of
-from evalharness.results.tables import recorded_rows, rows_of
+from evalharness.results.summarize import summary_of
+from evalharness.results.tables import list_recorded_rows, rows_of
 
 _SHORT = 200
 TABLES = ("episodes.parquet", "turns.parquet")
@@ -110,9 +110,9 @@ class Tables:
             return
         key = (episode.task_id, episode.sample)
         try:
-            whole, turns = (recorded_rows if self._older else rows_of)(episode)
+            whole, turns = (list_recorded_rows if self._older else rows_of)(episode)
         except UserError:  # the perturbation is unknown, which `task_findings` reports
-            whole, turns = recorded_rows(episode)
+            whole, turns = list_recorded_rows(episode)
         self._take(TABLES[0], key, whole | self._of_run)
         for turn in turns:
             self._take(TABLES[1], (*key, turn["turn"]), turn | self._of_run)

@@ -28,7 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.judge.agreement import compare_raters, published_beside
+    from evalharness.judge.agreement import compare_raters, find_comparable_agreement
     from evalharness.judge.raters import read_raters
     from evalharness.judge.tables import agreement_table
     from evalharness.records.data_set import open_as_judged
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         rows += compared
     console = results_console(args)
     console.print(agreement_table(rows, titles()))
-    everything = [*rows, *published_beside(rows)]
+    everything = [*rows, *find_comparable_agreement(rows)]
     write_csv(args.csv, [row.flat() for row in everything])
     write_json(args.json, [row.to_json() for row in everything])
     return 0

@@ -16,7 +16,7 @@ from evalharness.config import PolicyConfig
 from evalharness.models.serving.checkpoint import (
     CheckpointError,
     check_checkpoint,
-    known_folder,
+    find_model_folder,
     model_config,
 )
 from evalharness.models.serving.find import ServerCommand
@@ -162,7 +162,7 @@ def _without_avx512() -> bool:
 def _fits_in_float32(model: str) -> bool:
     """Return whether the model is local and not quantised, and its weights in float32 take at most half the memory."""
     config = model_config(model)
-    folder = known_folder(model)
+    folder = find_model_folder(model)
     if config is None or folder is None or "quantization_config" in config:
         return False
     try:

@@ -119,7 +119,7 @@ class CheckpointInfo:
             digest.update(f"{name}\0{sha256_of(self.path / name)}\n".encode())
         for name in sorted(self.weight_files):
             path = self.path / name
-            content = sha256_of(path) if self.hashes_weights else _sampled_sha256(path)
+            content = sha256_of(path) if self.hashes_weights else _hash_samples(path)
             digest.update(f"{name}\0{path.stat().st_size}\0{content}\n".encode())
         return digest.hexdigest()
 
@@ -163,25 +163,25 @@ def check_checkpoint(path: str | Path) -> CheckpointInfo:
 
 def model_context_length(model: str | Path) -> int | None:
     """Return the maximum context length of a local folder, or of a hub id's copy in the cache; None if not known."""
-    folder = known_folder(model)
+    folder = find_model_folder(model)
     config = model_config(model)
     return None if folder is None or config is None else _context_length(folder, config)
 
 
 def model_config(model: str | Path) -> dict[str, Any] | None:
     """Read `config.json` of a local folder, or of a hub id's copy in the cache; None if there is none."""
-    folder = known_folder(model)
+    folder = find_model_folder(model)
     if folder is None or not (folder / "config.json").is_file():
         return None
     return read_json(folder / "config.json")
 
 
-def known_folder(model: str | Path) -> Path | None:
+def find_model_folder(model: str | Path) -> Path | None:
     """Return a local folder, or a hub id's copy in the cache; None if there is no copy."""
-    return Path(model).expanduser() if is_local(model) else cached_snapshot(str(model))
+    return Path(model).expanduser() if is_local(model) else find_cached_snapshot(str(model))
 
 
-def cached_snapshot(model: str, revision: str = "main") -> Path | None:
+def find_cached_snapshot(model: str, revision: str = "main") -> Path | None:
     """Return the folder of a hub id in the user's cache; None if it is not there."""
     home = Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser()
     repository = Path(os.environ.get("HF_HUB_CACHE", home / "hub")) / f"models--{model.replace('/', '--')}"
@@ -331,7 +331,7 @@ def _has_chat_template(folder: Path, names: set[str], config: dict[str, Any]) ->
     return None if is_mistral or "text_config" in config or "vision_config" in config else False
 
 
-def _sampled_sha256(path: Path, pieces: int = 256, piece_bytes: int = 65_536) -> str:
+def _hash_samples(path: Path, pieces: int = 256, piece_bytes: int = 65_536) -> str:
     """Return the SHA-256 of pieces spread evenly over the file: 16 MiB of any file."""
     digest = hashlib.sha256()
     last = max(path.stat().st_size - piece_bytes, 0)

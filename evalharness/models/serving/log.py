@@ -188,12 +188,12 @@ def _message(lines: Sequence[str], index: int) -> list[str]:
         # pydantic: "1 validation error for ModelConfig", then the errors.
         message = [part.removeprefix("Value error, ").partition(" [type=")[0] for part in message[1:]]
         message = [part for part in message if not part.startswith("For further information")]
-    elif len(first) < _TERSE and len(message) == 1 and (place := _raised_at(lines[:index])):
+    elif len(first) < _TERSE and len(message) == 1 and (place := _find_raising_line(lines[:index])):
         message.append(place)
     return message
 
 
-def _raised_at(before: Sequence[str]) -> str | None:
+def _find_raising_line(before: Sequence[str]) -> str | None:
     """Return file, line and code of the last frame above an exception."""
     code = ""
     for line in reversed(before[-4:]):
@@ -215,7 +215,7 @@ def hint_for(text: str) -> str | None:
     return next((hint for pattern, hint in _HINTS if pattern.search(text)), None)
 
 
-def derived_max_model_len(text: str) -> int | None:
+def read_max_model_len(text: str) -> int | None:
     """Return the model's longest context, as vLLM states it when it refuses a longer one."""
     match = re.search(r"derived max_model_len \(\w+=([\d.]+)", text)
     return int(float(match.group(1))) if match else None

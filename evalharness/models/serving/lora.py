@@ -17,8 +17,8 @@ from evalharness.models.serving.checkpoint import (
     CheckpointError,
     CheckpointInfo,
     Shape,
-    cached_snapshot,
     check_weight_file,
+    find_cached_snapshot,
     is_local,
     read_json,
     tensor_shapes,
@@ -130,7 +130,7 @@ def find_base(adapter: Adapter) -> Path:
     for folder in (Path(adapter.base).expanduser(), adapter.path / adapter.base):
         if (folder / "config.json").is_file():
             return folder
-    snapshot = None if is_local(adapter.base) else cached_snapshot(adapter.base, adapter.revision)
+    snapshot = None if is_local(adapter.base) else find_cached_snapshot(adapter.base, adapter.revision)
     if snapshot is None or not (snapshot / "config.json").is_file():
         where = "no such folder here" if is_local(adapter.base) else "neither a folder nor in the hub cache"
         raise CheckpointError(f"{adapter.path} is an adapter of {adapter.base}, which is {where}; {advice}")

@@ -26,7 +26,7 @@ from evalharness.models.serving.checkpoint import (
     model_context_length,
 )
 from evalharness.models.serving.find import ServerCommand
-from evalharness.models.serving.log import derived_max_model_len, ending, explain, phase_of
+from evalharness.models.serving.log import ending, explain, phase_of, read_max_model_len
 from evalharness.models.serving.model_server import ModelServer
 from evalharness.models.serving.readiness import (
     context_length,
@@ -151,7 +151,7 @@ class ManagedServer(ModelServer):
             try:
                 return await self._start_once(context)
             except _AttemptError as failed:
-                derived = derived_max_model_len(failed.log)
+                derived = read_max_model_len(failed.log)
                 ours = "max-model-len" not in option_names(self._extra)
                 if tries and ours and derived and derived != context:
                     context = derived

@@ -29,7 +29,7 @@ class MergeError(UserError):
     """The adapter could not be merged; the message says why and what to do."""
 
 
-def merged_path(base: CheckpointInfo, adapter: Adapter) -> Path:
+def choose_merged_folder(base: CheckpointInfo, adapter: Adapter) -> Path:
     """Return the folder for the merged model, which may not exist yet. Different weights have different folders."""
     key = hashlib.sha256(f"{base.identity} {adapter.identity}".encode()).hexdigest()[:16]
     return cache_folder() / "models" / f"merged-{key}"
@@ -39,7 +39,7 @@ def ensure_merged(
     base: CheckpointInfo, adapter: Adapter, on_line: Callable[[str], None], vllm: str | None = None
 ) -> Path:
     """Return the merged checkpoint's folder; make it on first use. `vllm` as in `find_server`. Raises MergeError."""
-    folder = merged_path(base, adapter)
+    folder = choose_merged_folder(base, adapter)
     if (folder / RECORD).is_file():
         return folder
     with exclusive(folder.parent / "merge.lock", lambda: on_line("another process is merging; waiting")):

@@ -18,7 +18,7 @@ from evalharness.cli.parser import CommandParser, argument
 
 if TYPE_CHECKING:
     from evalharness.paper.exhibit import Exhibit, Filled, Given, Measured
-    from evalharness.results.report.looks import Style
+    from evalharness.results.figures.looks import Style
 
 HELP = "fill the paper's tables and figures with your rows"
 
@@ -120,7 +120,7 @@ _ENDINGS = (".pdf", ".svg", ".png")
 
 def _check_drawing(output: Path | None) -> bool:
     """Return whether the user asked for a figure (`-o`). Raises UserError before any work if the file type is wrong."""
-    from evalharness.results.report import looks
+    from evalharness.results.figures import looks
 
     if output is None:
         return False
@@ -133,7 +133,7 @@ def _check_drawing(output: Path | None) -> bool:
 
 
 def _draw(output: Path, exhibit: Exhibit, filled: Filled, look: Style) -> None:
-    from evalharness.results.report import looks
+    from evalharness.results.figures import looks
 
     if filled.figure is None:
         what = f"there is nothing to draw yet; {exhibit.command}"

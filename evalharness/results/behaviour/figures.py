@@ -105,7 +105,7 @@ def _kind(read: EpisodeFacts, kind: FormatError) -> Ratio:
     return _turns(read, sum(kind in turn.format_errors for turn in read.episode.turns))
 
 
-def _invalid(read: EpisodeFacts) -> Ratio:
+def _count_invalid(read: EpisodeFacts) -> Ratio:
     spoken = [turn for turn in read.episode.turns if turn.action is not None]
     return sum(not turn.valid for turn in spoken), len(spoken)
 
@@ -171,7 +171,7 @@ FIGURES: tuple[Figure, ...] = (
         "format_error_rate", "turns with a format error", "turns", lambda r: _turns(r, r.episode.format_error_turns)
     ),
     *map(_format_error, FormatError),
-    Figure("invalid_action_rate", "actions that are not valid", "turns with an action", _invalid),
+    Figure("invalid_action_rate", "actions that are not valid", "turns with an action", _count_invalid),
     Figure("no_effect_rate", "valid actions without effect", "valid actions", _no_effect),
     Figure("error_turn_rate", "error turns", "turns", lambda r: _turns(r, sum(t.error for t in r.turns))),
     Figure(

@@ -16,9 +16,9 @@ Scores = Mapping[str, float]
 def scores(summary: Summary) -> dict[str, float]:
     """Return every number of a summary by name: `babyai/success_rate`, `babyai/success_rate_ci95_low`, ..."""
     numbers: dict[str, float] = {}
-    groups = {family: row.given_fields() for family, row in summary.families.items()}
+    groups = {family: row.list_given_fields() for family, row in summary.families.items()}
     if summary.held_out:
-        groups["held_out"] = summary.held_out.given_fields()
+        groups["held_out"] = summary.held_out.list_given_fields()
     for group, entry in groups.items():
         for name, value in entry.items():
             if name.endswith("_ci95") and value is not None:
@@ -30,7 +30,9 @@ def scores(summary: Summary) -> dict[str, float]:
     for name in ("turns", "format_error_turns", "trimmed_episodes", "wall_s"):
         if (number := getattr(summary, name)) is not None:
             numbers[name] = float(number)
-    return numbers | {f"tokens/{name}": float(count) for name, count in summary.tokens.given_fields().items()}
+    return numbers | {
+        f"tokens/{name}": float(count) for name, count in summary.tokens.list_given_fields().items()
+    }
 
 
 def _import(package: str, extra: str) -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evalharness.base.errors import UserError, nearest
 from evalharness.base.paths import ranges_folder
-from evalharness.results.leaderboard.standing_rows import Benchmark, own_row, published_row
+from evalharness.results.leaderboard.standing_rows import Benchmark, make_published_row, make_run_row
 from evalharness.results.leaderboard.standings import Leaderboard, Standing, Verification
 from evalharness.results.published import DEMO, MAIN, family_columns, load_table
 from evalharness.results.run_labels import labels_of
@@ -49,9 +49,9 @@ def make_leaderboard(
     if published:
         rows = load_table(own.name) if own else load_table(MAIN) + load_table(DEMO, ranges_folder())
     declared, checked = held_in or {}, {run.folder: _verification_of(run, verification or {}) for run in runs}
-    standings = [published_row(row, benchmark) for row in rows]
+    standings = [make_published_row(row, benchmark) for row in rows]
     standings += [
-        own_row(run, label, benchmark.prompts, declared.get(run.folder, ()), checked[run.folder])
+        make_run_row(run, label, benchmark.prompts, declared.get(run.folder, ()), checked[run.folder])
         for run, label in zip(runs, labels_of(runs), strict=True)
     ]
     listed = {family for run in runs for family in run.manifest.counts} - benchmark.separate

@@ -17,13 +17,13 @@ from evalharness.results.score import (
     HELD_OUT,
     MEASURES,
     family_score,
-    halted_line,
     held_out_estimate,
+    make_halted_line,
 )
 from evalharness.results.scored_run import ScoredRun
 from evalharness.results.task_range import (
     PUBLISHED_SUITE,
-    changed_families,
+    list_changed_families,
 )
 from evalharness.results.trainings import interval_of, trainings_line
 from evalharness.suites.draws import expected_tasks
@@ -110,7 +110,7 @@ def _outcomes(rate: float | None, n: int) -> list[float]:
     return [1.0] * solved + [0.0] * (n - solved)
 
 
-def published_row(row: PublishedRow, benchmark: Benchmark) -> Standing:
+def make_published_row(row: PublishedRow, benchmark: Benchmark) -> Standing:
     own = benchmark.own
     [family, *_] = benchmark.sizes
     column_names = {column: f"{family}_{measure}" for measure, column in own.columns.items()} if own else {}
@@ -143,7 +143,7 @@ def published_row(row: PublishedRow, benchmark: Benchmark) -> Standing:
     )
 
 
-def own_row(
+def make_run_row(
     run: ScoredRun,
     label: str,
     prompts: Mapping[str, str],
@@ -156,7 +156,7 @@ def own_row(
     intervals: dict[str, tuple[float, float]] = {}
     for family, scores in run.by_family.items():
         score = family_score(scores)
-        given = score.given_fields()
+        given = score.list_given_fields()
         for measure in MEASURES:
             column, rate = f"{family}_{measure}", f"{measure}_rate"
             values[column] = getattr(score, rate)
@@ -196,10 +196,10 @@ def _notes(run: ScoredRun, withheld: str | None, held_in: Sequence[str]) -> list
     notes = [line] if (line := trainings_line(run)) else []
     if ours := [titles.get(f, f) for f, labels in run.manifest.labels.items() if "ours" in labels]:
         notes.append(f"labels: ours for {', '.join(ours)} (progress there is not on the published scale)")
-    if changed := changed_families(run.task_labels, titles):
+    if changed := list_changed_families(run.task_labels, titles):
         notes.append(f"data changed: the tasks of {changed} are not the published ones")
     if halted := sum(score.halted for score in run.scores):
-        notes.append(halted_line(halted))
+        notes.append(make_halted_line(halted))
     for family, draw in sorted(run.manifest.draw.items()):
         notes.append(f"{titles.get(family, family)}: {draw.tasks} tasks drawn with seed {draw.seed}")
     if missing := run.incomplete:

@@ -52,7 +52,7 @@ class Session:
         """Set when the loop waits for an action or the episode has ended. An action may come earlier."""
         self._answer: asyncio.Future[Answer] | None = None
 
-    # Methods for the loop.
+    # The evaluation loop calls these methods.
 
     async def next_action(self, turn_s: float) -> Action:
         """Return the next action. Raises PolicyStoppedError if the process sends no action within `turn_s` seconds."""
@@ -91,7 +91,7 @@ class Session:
     def to_record(self) -> Outside:
         return Outside(stopped=self.stopped, handed_out=self.handed_out, **self._used.model_dump())
 
-    # Methods for the process.
+    # The web server calls these methods when the process asks.
 
     def count_request(self) -> None:
         """Count a request. Raises RefusedError if there were too many since the last action."""

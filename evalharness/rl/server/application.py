@@ -16,7 +16,7 @@ from evalharness.rl.server.gate import FullError, Gate
 from evalharness.rl.server.group import EpisodeResult, Group, GroupTooLargeError, UnknownIndexError
 from evalharness.rl.server.pools import BusyError
 from evalharness.rl.server.service import ClientSession, NoEpisodeOpenError, Service
-from evalharness.rl.server.sockets import Sockets, unknown_type
+from evalharness.rl.server.sockets import Sockets, refuse_unknown_type
 from evalharness.rl.server.tasks import UnknownTaskError
 from evalharness.rl.wire import (
     MOST_BYTES,
@@ -62,7 +62,7 @@ async def _answer(group: Group, raw: str) -> dict[str, Any] | None:
             return {"type": "states", "data": group.states()}
         case "close":
             return None
-    raise unknown_type(kind)
+    raise refuse_unknown_type(kind)
 
 
 def _observations(outcomes: Sequence[EpisodeResult]) -> list[dict[str, Any]]:
@@ -112,7 +112,7 @@ def application(service: Service, door: Door, gate: Gate) -> web.Application:
         "/list_environments": lambda: [service.name],
     }
 
-    async def fixed_answer(request: web.Request) -> web.Response:
+    async def make_fixed_answer(request: web.Request) -> web.Response:
         return web.json_response(fixed[request.path]())
 
     def check_name(request: web.Request) -> None:
@@ -146,7 +146,7 @@ def application(service: Service, door: Door, gate: Gate) -> web.Application:
             web.post("/step", step),
             web.get("/state", state),
             web.post("/mcp", mcp),
-            *(web.get(path, fixed_answer) for path in fixed),
+            *(web.get(path, make_fixed_answer) for path in fixed),
             web.get("/{env}/splits", splits),
             web.post(f"/{{env}}/{{call:{'|'.join(task_calls)}}}", task_call),
         ]

@@ -13,7 +13,7 @@ from evalharness.base.errors import UserError, nearest
 from evalharness.door.door import Door, is_loopback, is_one_of, listen, require_address
 from evalharness.envs.base import MAX_TURNS, EnvSpec, Suite
 from evalharness.models.event_loop import run_to_end
-from evalharness.protocol.drawn import fixed_name
+from evalharness.protocol.drawn import drop_random_name
 from evalharness.protocol.perturb import surfaces
 from evalharness.protocol.perturbation_names import RANDOM
 from evalharness.protocol.prompt import load_prompts
@@ -90,7 +90,7 @@ def _service(options: ServeOptions, specs: Mapping[str, EnvSpec], data: Path, no
         raise UserError("--perturb random is only for training tasks; remove --allow-eval-tasks")
     names = [spec.family for spec in families]
     prompts = load_prompts(families, options.prompts)
-    spoken = surfaces(specs, names, fixed_name(options.perturb))
+    spoken = surfaces(specs, names, drop_random_name(options.perturb))
     table = load_table(options.tasks, data, note, options.seed)
     rules = EpisodeRules(
         {spec.family: spec for spec in families},

@@ -1,7 +1,7 @@
 """Play an episode with a client's replies in place of a model's.
 
-The evaluation's own loop, `play.loop.play`, plays the episode, so prompt, parser, corrections and scores are the same
-as in an evaluation.
+The evaluation's own loop (`play.loop.play_episode`) plays the episode. So prompt, parser, corrections and scores are
+the same as in an evaluation.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ class RunningEpisode:
             task = own_words(task)
         async with pools.environment(task.family) as environment:
             self.world = _UncancelledEnvironment(environment)
-            self.result = await loop.play(
+            self.result = await loop.play_episode(
                 task,
                 self.world,
                 self._client.begin,

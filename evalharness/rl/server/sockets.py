@@ -22,7 +22,7 @@ Answer = Callable[[str], Awaitable[dict[str, Any] | None]]
 
 
 class Sockets:
-    """The open WebSockets. Each one takes a session of the gate."""
+    """The open WebSockets. Each one takes one of the sessions that the gate allows at the same time."""
 
     def __init__(self, gate: Gate, own: Refuse = lambda error: None) -> None:
         self._gate, self._own = gate, own
@@ -72,5 +72,5 @@ async def _converse(socket: web.WebSocketResponse, answer: Answer, own: Refuse) 
         coming.cancel()
 
 
-def unknown_type(kind: object) -> RefusedError:
+def refuse_unknown_type(kind: object) -> RefusedError:
     return RefusedError("UNKNOWN_TYPE", f"unknown message type {str(kind)[:40]!r}", 400)

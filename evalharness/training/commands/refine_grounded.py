@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def register(commands: Commands) -> None:
     parser = subcommand(
-        commands, "grounded", _grounded, "make trajectories with errors in the real simulators"
+        commands, "grounded", _make_grounded, "make trajectories with errors in the real simulators"
     )
     argument(parser, "--tasks LIST", "families, separated by commas", default="all")
     argument(parser, "--suite-seed N", "seed of the first open suite; not 0", required=True)
@@ -126,7 +126,7 @@ def _make_request(args: argparse.Namespace) -> DataRequest:
     )
 
 
-def _grounded(args: argparse.Namespace) -> int:
+def _make_grounded(args: argparse.Namespace) -> int:
     """Make trajectories with errors and corrections in the real simulators. The tasks are those of `run --suite open`
     with suite seeds N, N+1, ...; evaluation tasks are refused. Running the same command again writes an identical file.
     docs/grounded-data.md"""

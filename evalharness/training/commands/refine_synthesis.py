@@ -12,7 +12,7 @@ from evalharness.cli.output import make_console, note, show_outcome
 from evalharness.cli.parser import Commands, argument, subcommand
 
 if TYPE_CHECKING:
-    from evalharness.models.asking import AskingResult
+    from evalharness.models.many_requests import AskingResult
     from evalharness.training.synthesis.synthesis import Synthesis
 
 _SAMPLING = ("temperature", "top_p", "max_tokens", "seed")

@@ -12,7 +12,7 @@ from evalharness.base.errors import UserError
 from evalharness.records.episode import Episode, Turn
 from evalharness.records.store import MANIFEST, read_manifest
 from evalharness.results.exports.conversation import Protocol, opening
-from evalharness.results.tables import sorted_episodes
+from evalharness.results.tables import read_sorted_episodes
 from evalharness.suites.excluded import PUBLISHED
 from evalharness.training.datasets.conversation import Conversation, JsonCounts
 from evalharness.training.datasets.overlap import REASON, Exclusion, PlayedTasks
@@ -84,7 +84,7 @@ def read_good_conversations(
             )
         model, seed, protocol = manifest.model_name, manifest.config.suite_seed, Protocol.of(manifest)
         good: list[tuple[Episode, Conversation]] = []
-        for episode in sorted_episodes(folder):
+        for episode in read_sorted_episodes(folder):
             tally.episodes += 1
             if not keep(episode):
                 tally.not_kept["not good enough"] += 1

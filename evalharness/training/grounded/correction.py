@@ -16,7 +16,7 @@ from evalharness.protocol.prompt import load_prompt
 from evalharness.records.episode import Episode
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import read_manifest
-from evalharness.results.tables import sorted_episodes
+from evalharness.results.tables import read_sorted_episodes
 from evalharness.suites.excluded import task_forms
 from evalharness.training.datasets.conversation import Conversation, MarkedMessage, write_data
 from evalharness.training.datasets.from_runs import find_run_folder
@@ -66,7 +66,7 @@ class CorrectionPlan:
         self.runs[f"{number}/{folder.name}"] = manifest.digest
         seed = manifest.config.suite_seed
         tasks = PlayedTasks(exclusion.data)
-        for episode in sorted_episodes(folder):
+        for episode in read_sorted_episodes(folder):
             self.episodes += 1
             spec = specs.get(episode.family)
             if spec is None:

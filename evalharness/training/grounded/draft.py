@@ -127,7 +127,7 @@ class Stage:
             decision = await self.ask_seeker(seeker, before)
             if decision is None or len(steps) == most:
                 raise NoTrajectoryError(lost)
-            after, terminated, info = await self.step(self.surface.action(decision.action))
+            after, terminated, info = await self.step(self.surface.from_world(decision.action))
             if terminated and not info["success"]:
                 raise NoTrajectoryError(lost)
             steps.append(make_step(decision, after, info))
@@ -168,7 +168,7 @@ class Stage:
             if self._must_look(action, CleanPlay(goal, first, (*steps, Step(action, "", 0.0, True)))):
                 queue.insert(0, self.world.look)
             for text in queue:
-                observation, _, info = await self.step(self.surface.action(text))
+                observation, _, info = await self.step(self.surface.from_world(text))
                 steps.append(make_step(Decision(text, ""), observation, info))
         return steps, info
 
@@ -241,7 +241,7 @@ class _Trial:
             scene = self.stage.scene(self.clean, at)
             made = await self._play_errors(scene, runs[at]) if at in runs else []
             turns += made
-            wording = self.stage.surface.action(step.action)
+            wording = self.stage.surface.from_world(step.action)
             observation, terminated, info = await self.stage.step(wording)
             expected = at == len(self.clean.steps) - 1
             # Do not compare the last observation: it is not trained, and in some games it shows the number of turns.
@@ -287,7 +287,7 @@ class _Trial:
                 continue
             if injected.leads_away and len(run) < length - 1:
                 continue
-            wording = injected.action if injected.verbatim else stage.surface.action(injected.action)
+            wording = injected.action if injected.verbatim else stage.surface.from_world(injected.action)
             observation, terminated, info = await stage.step(wording)
             refused = stage.world.refused(info["valid"], observation)
             useless = abs(info["progress"] - before) < 1e-9 and not terminated
@@ -312,7 +312,7 @@ class _Trial:
         valid: Sequence[str],
     ) -> DraftedTurn:
         assert injected.back is not None
-        wording = self.stage.surface.action(injected.back)
+        wording = self.stage.surface.from_world(injected.back)
         observation, terminated, info = await self.stage.step(wording)
         refused = self.stage.world.refused(info["valid"], observation) or info.get("no_effect")
         as_before = abs(info["progress"] - before) < 1e-9 and not terminated and not refused

@@ -20,7 +20,7 @@ from evalharness.base.machine import usable_cores
 from evalharness.base.reading import sha256_of
 from evalharness.envs.base import MAX_TURNS, EnvSpec, Task
 from evalharness.models.base import Environment
-from evalharness.protocol.drawn import draw_name, find_surface, fixed_name
+from evalharness.protocol.drawn import draw_name, drop_random_name, find_surface
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.perturbation_names import RANDOM
 from evalharness.protocol.prompt import load_prompt
@@ -144,7 +144,7 @@ class _Family(FamilyMaking):
         data: Path | None,
         workers: int | None,
     ) -> None:
-        super().__init__(making, spec, count, data, workers, fixed_name(request.perturb))
+        super().__init__(making, spec, count, data, workers, drop_random_name(request.perturb))
         self.request = request
         self.per_task = request.per_task or self.world.per_task
         self.excluded = load_excluded(spec, data, request.exclude_suite_seeds)

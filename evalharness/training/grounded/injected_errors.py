@@ -68,7 +68,7 @@ def _propose_parameter_errors(
     scene: Scene, world: Teaching, rng: Random, surface: PlayedSurface
 ) -> Iterator[InjectedError]:
     action = scene.action
-    if surface.action(action) != action:
+    if surface.from_world(action) != action:
         yield InjectedError(
             "parameter",
             action,

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from evalharness.models.base import Player, PolicyStoppedError, Reply, RequestForm
-from evalharness.play.loop import play
+from evalharness.play.loop import play_episode
 from evalharness.protocol.drawn import words_of
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import Episode
@@ -52,7 +52,9 @@ async def make_conversation(stage: Stage, clean: CleanPlay, recipe: Recipe, vari
     key = f"grounded/{recipe.seed}/{task.content_hash}/{variant}"
     if recipe.errors is None:
         turns = [
-            DraftedTurn(stage.scene(clean, at), stage.surface.action(step.action), step.valid, step.progress)
+            DraftedTurn(
+                stage.scene(clean, at), stage.surface.from_world(step.action), step.valid, step.progress
+            )
             for at, step in enumerate(clean.steps)
         ]
     else:
@@ -64,7 +66,7 @@ async def make_conversation(stage: Stage, clean: CleanPlay, recipe: Recipe, vari
             for thought, turn in zip(written, turns, strict=True)
         ]
     )
-    episode = await play(
+    episode = await play_episode(
         task,
         stage.environment,
         lambda _: player,

@@ -13,7 +13,7 @@ from typing import Literal
 
 from evalharness.base.errors import at_least
 from evalharness.models.base import Reply
-from evalharness.play.loop import play
+from evalharness.play.loop import play_episode
 from evalharness.protocol.prompt import PromptFile
 from evalharness.records.episode import Episode
 from evalharness.results.behaviour.turns import moves
@@ -129,7 +129,7 @@ async def correct_episode(stage: Stage, episode: Episode, after: int, taught: Co
         if own_faults and not teacher:
             thought = f"{WHY[own_faults[-1] or 'invalid']} {thought}"
         teacher.append(Reply(f"Thought: {thought}\nAction: {scene.action}"))
-    replayed = await play(
+    replayed = await play_episode(
         stage.task,
         stage.environment,
         lambda _: PreparedPlayer([*model, *teacher]),

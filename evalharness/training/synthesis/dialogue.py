@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalharness.models.asking import Answer
+from evalharness.models.many_requests import Answer
 from evalharness.protocol.prompt import Message
 from evalharness.training.datasets.conversation import Conversation
 from evalharness.training.synthesis.script import Script

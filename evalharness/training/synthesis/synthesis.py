@@ -12,16 +12,16 @@ from typing import Any, Literal
 
 from evalharness.base.errors import UserError
 from evalharness.config import PolicyConfig
-from evalharness.models.asking import (
+from evalharness.models.base import RequestForm
+from evalharness.models.connections import sampling_identity
+from evalharness.models.event_loop import run_to_end
+from evalharness.models.many_requests import (
     TRIES,
     AskedModel,
     AskingResult,
     open_asked_model_for,
     refuse_scripted,
 )
-from evalharness.models.base import RequestForm
-from evalharness.models.connections import sampling_identity
-from evalharness.models.event_loop import run_to_end
 from evalharness.models.opened import Prepared
 from evalharness.models.resolve import prepare
 from evalharness.models.slots import MOST
@@ -215,7 +215,7 @@ def _synthesise(
         prepared = prepare(_with_context(config), {}, progress.set_status)
         facts = {**facts, "wanted": len(jobs)}
         identity |= {"model": dict(prepared.identity)}
-        store.resume(
+        store.load_or_refuse(
             make_manifest(identity, config.display_name, operation=_describe_operation(what), **facts)
         )
         left = [job for job in jobs if job.key not in store.done]

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from evalharness.base.errors import UserError
 from evalharness.base.reading import open_file, parse_json, read_json, read_object
-from evalharness.models.asking import Answer, Refusal
+from evalharness.models.many_requests import Answer, Refusal
 from evalharness.records.answers import AnswerFolder
 from evalharness.records.files import ERRORS, MANIFEST
 from evalharness.records.lines import locate_lines, read_lines

@@ -13,7 +13,7 @@ from evalharness.base.machine import cpu_flags
 from evalharness.base.reading import read_known
 from evalharness.models.serving.checkpoint import CheckpointInfo, check_checkpoint
 from evalharness.models.serving.find import nvidia_gpu
-from evalharness.runs.folders import TRAINING
+from evalharness.runs.find_runs import TRAINING
 from evalharness.training.datasets.chat_templates import find_template
 from evalharness.training.tune.data import DataCounts, data_sha256, make_rows
 from evalharness.training.tune.estimate import Estimate, estimate, make_use, require_room

@@ -9,7 +9,7 @@ from typing import Any
 
 from evalharness.base.errors import UserError
 from evalharness.base.reading import read_known
-from evalharness.models.serving.checkpoint import cached_snapshot, check_checkpoint, is_local
+from evalharness.models.serving.checkpoint import check_checkpoint, find_cached_snapshot, is_local
 from evalharness.models.serving.demo import DEMO, DEMO_ADAPTER, DEMO_BASE, ensure_demo
 from evalharness.models.serving.lora import Adapter, check_adapter, check_fits, find_base, is_adapter
 from evalharness.models.serving.merged import RECORD
@@ -77,7 +77,7 @@ def find_start(model: str, on_line: Callable[[str], None]) -> StartingModel:
         return StartingModel(base, adapter)
     if is_local(model):
         return StartingModel(Path(model).expanduser())
-    snapshot = cached_snapshot(model)
+    snapshot = find_cached_snapshot(model)
     if snapshot is None:
         raise UserError(
             f"--model {model} is neither a folder nor in the hub's cache (download it: hf download {model})"

@@ -19,7 +19,7 @@ from evalharness.base.version import __version__
 from evalharness.models.serving.checkpoint import TOKENIZER_FILES
 from evalharness.models.serving.demo import DEMO_BASE, demo_path
 from evalharness.records.lines import read_lines
-from evalharness.runs.folders import TRAINING
+from evalharness.runs.find_runs import TRAINING
 from evalharness.training.datasets.chat_templates import read_template
 from evalharness.training.tune.plan import MANIFEST, ROWS, TrainingPlan
 from evalharness.training.tune.process import Event, follow

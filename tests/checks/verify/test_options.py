@@ -24,7 +24,7 @@ from evalharness.records.identity import digest
 from evalharness.records.store import read_manifest
 from evalharness.results.run_labels import labels_of
 from evalharness.results.scored_run import load_scored_run
-from evalharness.results.summary import earlier_timing, write_summary
+from evalharness.results.summarize import earlier_timing, write_summary
 
 Change = Callable[[dict[str, Any]], object]
 

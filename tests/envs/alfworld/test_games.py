@@ -13,7 +13,7 @@ from made_once import made_once
 
 from evalharness.cli import main
 from evalharness.envs.alfworld import SPEC
-from evalharness.envs.alfworld.games import evaluated_games
+from evalharness.envs.alfworld.games import read_evaluated_games
 from evalharness.envs.base import InvalidTaskError, MissingDataError, Task
 from evalharness.protocol.perturb import make_surface
 from evalharness.records.store import read_episodes
@@ -120,7 +120,7 @@ def test_a_perturbation_of_the_later_games_is_understood_by_them(name: str | Non
     surface = make_surface(SPEC, name).for_game("move")
     assert surface.find_confused_action() is None
     command = "move mug 1 to desk 1"
-    assert surface.to_world(surface.action(command)) == command
+    assert surface.to_world(surface.from_world(command)) == command
 
 
 def test_a_table_of_this_family_shows_its_six_kinds(
@@ -135,7 +135,7 @@ def test_a_table_of_this_family_shows_its_six_kinds(
 
 def test_missing_and_changed_games_are_counted_and_named(older: Path, tmp_path: Path) -> None:
     shutil.copytree(older / "alfworld", tmp_path / "alfworld")
-    first, second, *_ = evaluated_games()["valid_seen"]
+    first, second, *_ = read_evaluated_games()["valid_seen"]
     games = tmp_path / "alfworld" / "json_2.1.1" / "valid_seen"
     game = json.loads((games / first / "game.tw-pddl").read_text())
     (games / first / "game.tw-pddl").write_text(json.dumps({**game, "walkthrough": ["look"]}))
@@ -151,7 +151,7 @@ def test_missing_and_changed_games_are_counted_and_named(older: Path, tmp_path: 
 def test_a_changed_game_is_left_out_at_import_and_named(
     older: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first = next(iter(evaluated_games()["valid_seen"]))
+    first = next(iter(read_evaluated_games()["valid_seen"]))
     path = tmp_path / "download" / "json_2.1.1" / "valid_seen" / first / "game.tw-pddl"
     path.parent.mkdir(parents=True)
     path.write_text("{}")

@@ -18,10 +18,10 @@ from evalharness.records.store import read_episodes
 
 def test_the_published_perturbations_say_what_the_paper_says() -> None:
     said = {name: make_surface(SPEC, name) for name in ("P1", "P2", "P3", "P4", "P5")}
-    assert said["P1"].action("heat egg 1 with microwave 1") == "heat egg 1 using microwave 1"
-    assert said["P2"].action("go to shelf 1") == "move to shelf 1"
-    assert said["P3"].action("take cup 1 from shelf 2") == "from shelf 2 take cup 1"
-    assert said["P4"].action("take cup 1 from shelf 2") == "take cup1 from shelf2"
+    assert said["P1"].from_world("heat egg 1 with microwave 1") == "heat egg 1 using microwave 1"
+    assert said["P2"].from_world("go to shelf 1") == "move to shelf 1"
+    assert said["P3"].from_world("take cup 1 from shelf 2") == "from shelf 2 take cup 1"
+    assert said["P4"].from_world("take cup 1 from shelf 2") == "take cup1 from shelf2"
     prompt = load_prompt(SPEC)
     assert "IMPORTANT" not in said["P5"].prompt(prompt).messages(said["P5"].perturbed, "g", "o")[1]["content"]
     assert said["P4"].to_world("take cup 1 from shelf 2") == UNKNOWN_WORD

@@ -12,7 +12,7 @@ from evalharness.envs.jericho import SPEC
 from evalharness.envs.jericho.interpreter import Interpreter
 from evalharness.envs.jericho.open.generator import story_of
 from evalharness.envs.jericho.open.quests import quests_of, themes
-from evalharness.envs.jericho.tasks import published_story
+from evalharness.envs.jericho.tasks import find_published_story
 from tests.support.contracts import Contract
 
 OPEN_TASKS = 20
@@ -53,7 +53,7 @@ def none_is_done_in_two_turns(tasks: Sequence[Task]) -> None:
 def things(task: Task, environment: TextEnv, first_observation: str) -> int:
     if task.suite == "open":  # Jericho does not know where our stories keep their objects
         return len(re.findall(r"(?m)^\s*Object\b", story_of(task).with_suffix(".inf").read_text()))
-    return len(Interpreter(published_story(task, environment.data), seed=1).frotz.get_world_objects())
+    return len(Interpreter(find_published_story(task, environment.data), seed=1).frotz.get_world_objects())
 
 
 CONTRACT = Contract(

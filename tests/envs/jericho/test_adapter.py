@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evalharness.envs import specs
 from evalharness.envs.base import Task, TextEnv
-from evalharness.envs.jericho.actions import ACTIONS, MAX_CHARACTERS, is_check, make_typeable, published_cut
+from evalharness.envs.jericho.actions import ACTIONS, MAX_CHARACTERS, cut_action, is_check, make_typeable
 from evalharness.envs.jericho.adapter import JerichoEnv
 from evalharness.envs.jericho.interpreter import Interpreter
 from evalharness.envs.jericho.observation import clean, is_known, is_refused, is_understood
@@ -210,11 +210,11 @@ def test_interpreters_share_nothing_in_one_process(published_data: Path) -> None
 
 
 def test_the_published_cut() -> None:
-    assert published_cut("open mailbox, then take leaflet") == "open mailbox"
-    assert published_cut("go n. look") == "go n"
-    assert published_cut("  take  egg ") == "  take  egg "
-    assert published_cut(". look") == ""
-    assert published_cut("a " * 30) == " ".join(["a"] * 20)
+    assert cut_action("open mailbox, then take leaflet") == "open mailbox"
+    assert cut_action("go n. look") == "go n"
+    assert cut_action("  take  egg ") == "  take  egg "
+    assert cut_action(". look") == ""
+    assert cut_action("a " * 30) == " ".join(["a"] * 20)
     assert is_check("Check available ACTIONS")
     assert not is_check("check mailbox")
 

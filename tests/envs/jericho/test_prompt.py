@@ -6,7 +6,7 @@ from pathlib import Path
 
 import evalharness.envs.jericho
 from evalharness.envs import specs
-from evalharness.envs.jericho.actions import ACTIONS, published_cut
+from evalharness.envs.jericho.actions import ACTIONS, cut_action
 from evalharness.envs.jericho.interpreter import Interpreter
 from evalharness.envs.jericho.observation import clean
 from evalharness.envs.surface import ActionSurface
@@ -22,7 +22,7 @@ def test_the_example_is_played_by_the_real_game() -> None:
     game = Interpreter(STORY, seed=1)
     assert clean(game.opening).strip() == prompt.example.observation
     for step in prompt.example.steps:
-        assert clean(game.send(published_cut(step.action))).strip() == step.observation, step.action
+        assert clean(game.send(cut_action(step.action))).strip() == step.observation, step.action
 
 
 def test_the_example_is_worded_by_the_table_of_commands() -> None:

@@ -26,7 +26,7 @@ def cache(clean_home: Path) -> Iterator[Path]:
 def _forget() -> None:
     archive.flags.cache_clear()
     java.folder.cache_clear()
-    java.kept_folder.cache_clear()
+    java.find_table_folder.cache_clear()
 
 
 def _first_room() -> tuple[str, list[str]]:

@@ -8,5 +8,5 @@ from evalharness.protocol.perturb import make_surface
 
 def test_a_thing_told_apart_by_its_place_keeps_it() -> None:
     surface = make_surface(SPEC, "order")
-    said = surface.action("pour cup containing blue paint in art studio in jug")
+    said = surface.from_world("pour cup containing blue paint in art studio in jug")
     assert said == "into jug pour cup containing blue paint in art studio"

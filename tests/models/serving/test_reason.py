@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evalharness.models.serving.log import derived_max_model_len, hint_for, phase_of, root_cause, strip_prefix
+from evalharness.models.serving.log import hint_for, phase_of, read_max_model_len, root_cause, strip_prefix
 
 LOGS = Path(__file__).with_name("logs")
 
@@ -122,5 +122,5 @@ def test_phases_of_a_real_start_come_in_order() -> None:
 
 def test_the_models_own_limit_is_read_from_the_refusal() -> None:
     text = (LOGS / "context_too_long.log").read_text()
-    assert derived_max_model_len(text) == 4096
-    assert derived_max_model_len("nothing of the kind") is None
+    assert read_max_model_len(text) == 4096
+    assert read_max_model_len("nothing of the kind") is None

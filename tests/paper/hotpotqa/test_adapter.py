@@ -277,8 +277,8 @@ def test_a_perturbed_episode_is_the_same_episode(name: str, store: PageStore, tm
     environment, task = playing(store, tmp_path)
     said = ["search[Nixon in Ohio]", "search[AC/DC [band]]", "lookup[a b]", "finish[New York (state)]"]
     for action in said:
-        assert surface.to_world(surface.action(action)) == action
-        environment.step(surface.to_world(surface.action(action)))
+        assert surface.to_world(surface.from_world(action)) == action
+        environment.step(surface.to_world(surface.from_world(action)))
     if surface.changed:
         environment.reset(options={"task": task})
         assert environment.step(surface.to_world("search[Milhouse]"))[0] == INVALID

@@ -18,7 +18,7 @@ from evalharness.paper.hotpotqa.generator import generate, make_suite_questions
 from evalharness.paper.hotpotqa.questions import BRIDGES, CLOSED, COMPARISONS, Question, make_questions
 from evalharness.paper.hotpotqa.score import exact_match, normal
 from evalharness.paper.hotpotqa.world import make_encyclopedia
-from evalharness.suites.open import check_frozen, frozen_proofs, plan_hash, prove
+from evalharness.suites.open import check_frozen, plan_hash, prove, read_frozen_proofs
 
 SPEC = specs()["hotpotqa"]
 SEEDS = (0, 1, 7)
@@ -43,7 +43,7 @@ def test_the_tasks_are_the_frozen_ones_with_their_proofs(clean_home: Path) -> No
     tasks = SPEC.suites.load_tasks("open", None, 0)
     assert [task.id for task in tasks] == [f"hotpotqa/open/{i:03d}" for i in range(300)]
     check_frozen(SPEC, tasks)
-    known = frozen_proofs()
+    known = read_frozen_proofs()
     environment = SPEC.make(None)
     for task in tasks:
         proof = prove(environment, task, SPEC.own.max_turns)

@@ -15,7 +15,7 @@ from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.envs import specs
 from evalharness.records.summary import FamilyRow, FamilyScoreNames, Summary
-from evalharness.results.report.table import kinds_table
+from evalharness.results.terminal.table import kinds_table
 from evalharness.runs import api
 
 SPECS = specs()

@@ -25,7 +25,7 @@ from evalharness.records.episode import FurtherCall
 from evalharness.results.exports import atif
 from evalharness.results.exports.conversation import Protocol, conversation
 from evalharness.results.exports.trackers import scores
-from evalharness.results.tables import sorted_episodes
+from evalharness.results.tables import read_sorted_episodes
 
 SOLVED, HALF, NOTHING = (True, 1.0), (False, 0.5), (False, 0.0)
 
@@ -56,7 +56,7 @@ def export(run: Path, form: str, target: Path, *more: str) -> Path:
 
 
 def episodes(run: Path) -> list[Any]:
-    return list(sorted_episodes(run))
+    return list(read_sorted_episodes(run))
 
 
 def run_without_an_action(folder: Path) -> Path:
@@ -234,7 +234,7 @@ def test_nemo_gyms_reverify_takes_every_trajectory(played: Path, tmp_path: Path)
 
 
 def test_scores_for_a_tracker_are_flat_numbers(tmp_path: Path) -> None:
-    from evalharness.results.summary import summarize
+    from evalharness.results.summarize import summarize
 
     run = make_run(tmp_path / "run", {"babyai": [SOLVED, HALF]})
     found = scores(summarize(run))

@@ -8,9 +8,9 @@ import pytest
 from made_runs import Outcome, make_run
 
 from evalharness.results.comparison import compare_runs
-from evalharness.results.report.answers import answer_of_comparison, answer_of_run, headline_of
 from evalharness.results.scored_run import load_scored_run
-from evalharness.results.summary import summarize
+from evalharness.results.summarize import summarize
+from evalharness.results.terminal.answers import answer_of_comparison, answer_of_run, headline_of
 from evalharness.stats import mcnemar_power
 
 SOLVED, HALF, NOTHING = (True, 1.0), (False, 0.5), (False, 0.0)

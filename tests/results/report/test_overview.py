@@ -14,10 +14,10 @@ from made_runs import make_run
 from playwright.sync_api import Page, expect
 
 from evalharness.cli import main
-from evalharness.results.report.answers import answer_of_run
-from evalharness.results.summary import summarize
-from evalharness.results.viewer.bundle import load_bundle
-from evalharness.results.viewer.page import script
+from evalharness.results.report.bundle import load_bundle
+from evalharness.results.report.page import script
+from evalharness.results.summarize import summarize
+from evalharness.results.terminal.answers import answer_of_run
 
 from .pages import HALF, NOTHING, PHONE, SOLVED, edit_episodes
 

@@ -12,7 +12,7 @@ from made_runs import make_run
 
 from evalharness.cli import main
 from evalharness.records.store import read_manifest
-from evalharness.results.report import looks, plots
+from evalharness.results.figures import looks, plots
 from evalharness.results.scored_run import load_scored_run
 
 pytest.importorskip("matplotlib")

@@ -14,11 +14,11 @@ from rich.console import Console
 from evalharness.cli import main
 from evalharness.records.store import RunStore, read_episodes
 from evalharness.records.summary import Reference, Summary
-from evalharness.results.report.table import print_summary
-from evalharness.results.report.trajectory import FOLDED_LINES, trajectory
-from evalharness.results.summary import summarize
+from evalharness.results.report import records
+from evalharness.results.summarize import summarize
 from evalharness.results.tables import rows_of
-from evalharness.results.viewer import records
+from evalharness.results.terminal.table import print_summary
+from evalharness.results.terminal.trajectory import FOLDED_LINES, trajectory
 
 SOLVED, HALF = (True, 1.0), (False, 0.5)
 SIZES = {"alfworld": 134, "babyai": 112, "sciworld": 90, "pddl": 60, "jericho": 20}

@@ -21,7 +21,7 @@ from env_server import COMPASS, EnvServer, serving
 
 from evalharness.envs.base import EnvSpec
 from evalharness.models.base import Player, Reply, RequestForm
-from evalharness.play.loop import play
+from evalharness.play.loop import play_episode
 from evalharness.play.workers.process import RemoteEnvironment, WorkerProcess
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import Message, load_prompt
@@ -316,7 +316,7 @@ def rollout(*args, **more):
     play = _plain(*args, **more)
 
     def kept(prompts, trainer):
-        out = play(prompts, trainer)
+        out = play_episode(prompts, trainer)
         decode = trainer.processing_class.decode
         with open("rollouts.jsonl", "a") as file:
             for i, prompt in enumerate(prompts):
@@ -491,7 +491,7 @@ async def _scored(spec: EnvSpec, task_id: str, said: Sequence[Sequence[str]]) ->
     task = spec.suites.load_tasks("open", None, 0)[int(task_id.rsplit("/", 1)[1])]
     worker, speaker = WorkerProcess(spec, None, None), Speaker()
     try:
-        episode = await play(
+        episode = await play_episode(
             task,
             RemoteEnvironment(worker, 0),
             lambda _: speaker,
@@ -530,7 +530,7 @@ class Engine:
         return TokenOutput(token_ids=ids, log_probs=[-0.5] * len(ids), extra_fields={"max_global_steps": 7})
 
 
-async def play(task, room):
+async def play_episode(task, room):
     config = OmegaConf.create({"actor_rollout_ref": {"rollout": {"prompt_length": 3000, "response_length": room}}})
     loop = hydra.utils.instantiate(
         config=entry, trainer_config=DictConfigWrap(config), server_manager=Engine(), tokenizer=tokenizer,
@@ -549,9 +549,9 @@ async def play(task, room):
     ]))
 
 
-asyncio.run(play("compass/open-0/001", 500))
-asyncio.run(play("compass/open-0/000", 500))
-asyncio.run(play("compass/open-0/000", 3 * len(reply) // 2))
+asyncio.run(play_episode("compass/open-0/001", 500))
+asyncio.run(play_episode("compass/open-0/000", 500))
+asyncio.run(play_episode("compass/open-0/000", 3 * len(reply) // 2))
 """
 
 

@@ -62,7 +62,7 @@ class Run:
             return players[0]
 
         try:
-            episode = await loop.play(
+            episode = await loop.play_episode(
                 task,
                 RemoteEnvironment(self.worker, next(self._slots)),
                 player,

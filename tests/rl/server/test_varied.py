@@ -45,9 +45,9 @@ async def said_in_both_words(url: str, drawn: list[tuple[str, dict[str, Any]]]) 
             kind, number = re.findall(r"an? ([a-z]+) ?(\d+)", text.rpartition("Observation: ")[2])[0]
             old = f"go to {kind} {number}"
             await talk.reset(index=3, episode_id=episode)
-            await talk.step(f"Thought: there\nAction: {surface.action(old)}")
+            await talk.step(f"Thought: there\nAction: {surface.from_world(old)}")
             assert (await talk.state())["valid_actions"] == 1
-            if surface.action(old) != old:
+            if surface.from_world(old) != old:
                 answer = await talk.step(f"Thought: there\nAction: {old}")
                 answers.add(answer["observation"]["text"])
                 assert (await talk.state())["valid_actions"] == 1

@@ -105,7 +105,7 @@ def _explain_walk(scene: Scene, purpose: str, facts: Mapping[str, str | None]) -
     if purpose == "take" and facts["held"] is None:
         if seen:
             return _write_thought("go back", facts)
-        if here is not None and _found_nothing(scene, kind):
+        if here is not None and _saw_nothing(scene, kind):
             return f"I look for {kind}, and none is here. {_explain_next_place(scene, here, place, kind)}"
         # The search continues at the place of the last thing taken.
         if last := _find_last_place(scene, "take"):
@@ -136,7 +136,7 @@ def _explain_next_place(scene: Scene, here: str, place: str, kind: str) -> str:
     return f"After {here} no place is left where a {kind} may be. I begin again at {place}."
 
 
-def _found_nothing(scene: Scene, kind: str) -> bool:
+def _saw_nothing(scene: Scene, kind: str) -> bool:
     """Return whether the last step went to a place, or opened it, and no thing of this kind was there."""
     if not scene.at:
         return False

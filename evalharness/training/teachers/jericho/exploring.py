@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from evalharness.envs.jericho.actions import published_cut
+from evalharness.envs.jericho.actions import cut_action
 from evalharness.envs.jericho.open.quests import OPPOSITE
 from evalharness.training.teachers.teaching import Decision
 
@@ -154,7 +154,7 @@ class Explorer:
         return self._explain(way, rule)
 
     def observe(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
-        action = published_cut(action).strip().lower()
+        action = cut_action(action).strip().lower()
         verb, _, rest = action.partition(" ")
         way = action.removeprefix("go ").removeprefix("walk ")
         way = _LETTERS.get(way, way)

@@ -18,7 +18,7 @@ from evalharness.envs.sciworld.open.generator import generate_kind, shape, spell
 from evalharness.envs.sciworld.open.oracle import play
 from evalharness.envs.sciworld.progress import score_progress
 from evalharness.envs.sciworld.simulator import Simulator
-from evalharness.suites.open import frozen_proofs, prove
+from evalharness.suites.open import prove, read_frozen_proofs
 
 TASKS = SPEC.suites.load_tasks("open", None, 0)
 
@@ -53,7 +53,7 @@ def test_the_published_pairs_are_those_of_the_labels(published_data: Path) -> No
 @pytest.mark.slow
 def test_every_plan_solves_its_task_in_the_simulator(env: ScienceWorldEnv) -> None:
     for task in TASKS:
-        assert prove(env, task) == frozen_proofs()[task.id].proof, task.id
+        assert prove(env, task) == read_frozen_proofs()[task.id].proof, task.id
 
 
 def test_a_pouring_is_read_as_the_world_reads_it() -> None:

@@ -10,12 +10,12 @@ from rich.console import Console
 
 from evalharness.results.comparison import Comparison, compare_runs
 from evalharness.results.leaderboard.leaderboards import make_leaderboard
-from evalharness.results.leaderboard.standing_rows import Benchmark, own_row
+from evalharness.results.leaderboard.standing_rows import Benchmark, make_run_row
 from evalharness.results.leaderboard.standings import Leaderboard
 from evalharness.results.leaderboard.table import print_leaderboard
 from evalharness.results.repeats import join_repeats
-from evalharness.results.report.comparison import print_comparisons
 from evalharness.results.scored_run import ScoredRun
+from evalharness.results.terminal.comparison import print_comparisons
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class StudyRuns:
 
 def put_seeds_together(runs: Sequence[ScoredRun], benchmark: Benchmark) -> StudyRuns:
     """Return a row for the mean and a row for each run. Raise UserError if more than the seeds of the runs differs."""
-    mean = own_row(join_repeats(runs), f"mean of {len(runs)} seeds", benchmark.prompts, ())
+    mean = make_run_row(join_repeats(runs), f"mean of {len(runs)} seeds", benchmark.prompts, ())
     board = _board(runs, benchmark)
     return StudyRuns(replace(board, standings=(mean, *board.standings)))
 

@@ -20,14 +20,14 @@ from evalharness.results.behaviour.figures import FIGURES
 from evalharness.results.behaviour.rows import ALL, BehaviourCounter, RunBehaviour, behaviour_rows
 from evalharness.results.comparison import comparable_groups, compare_runs
 from evalharness.results.exports.conversation import Protocol
-from evalharness.results.report.answers import answer_of_comparison, answer_of_run
-from evalharness.results.report.table import notes, performance_lines, token_lines, warnings
+from evalharness.results.report.prompts import Prompts
+from evalharness.results.report.records import COLUMNS, ENDED_BY, TROUBLES, Judgements, list_row, trajectory
 from evalharness.results.run_labels import labels_of, letter
 from evalharness.results.scored_run import require_same, scored_run
-from evalharness.results.summary import SummaryBuilder, earlier_timing
-from evalharness.results.tables import episodes_at, sorted_offsets
-from evalharness.results.viewer.prompts import Prompts
-from evalharness.results.viewer.records import COLUMNS, ENDED_BY, TROUBLES, Judgements, list_row, trajectory
+from evalharness.results.summarize import SummaryBuilder, earlier_timing
+from evalharness.results.tables import episodes_at, sort_offsets
+from evalharness.results.terminal.answers import answer_of_comparison, answer_of_run
+from evalharness.results.terminal.table import notes, performance_lines, token_lines, warnings
 
 SCHEMA = 1
 BLOCK_BYTES = 200_000
@@ -181,7 +181,7 @@ class ReadRun:
             self._builder.add(episode)
             counter.add(episode)
 
-        self.offsets = sorted_offsets(folder, count)
+        self.offsets = sort_offsets(folder, count)
         self.scored = scored_run(folder, self._builder.manifest, self._builder.scores)
         self.behaviour = behaviour_figures(counter.behaviour())
 

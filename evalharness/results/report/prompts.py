@@ -30,7 +30,7 @@ class Prompts:
         which = (episode.family, episode.kind, episode.perturbation, episode.prompt_hash, episode.words)
         key = (*which, protocol.limits.get(episode.family), protocol.agent, protocol.adaptation)
         if key not in self._known:
-            messages = self._fixed_part(episode, protocol)
+            messages = self._cut_fixed_part(episode, protocol)
             if messages is not None and messages not in self.listed:
                 self.listed.append(messages)
             self._known[key] = None if messages is None else self.listed.index(messages)
@@ -49,7 +49,7 @@ class Prompts:
         except (NotRebuiltError, AgentFaultError):
             return []
 
-    def _fixed_part(self, episode: Episode, protocol: Protocol) -> list[dict[str, str]] | None:
+    def _cut_fixed_part(self, episode: Episode, protocol: Protocol) -> list[dict[str, str]] | None:
         if protocol.agent is None or not protocol.agent.kind.appends:
             return None
         start, whole = protocol.start(episode, self.folder)

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from evalharness.results.completeness import Played
-from evalharness.results.report.answers import TOTALS
 from evalharness.results.score import ESTIMATED, HELD_OUT, MEASURES, POOLED
 from evalharness.results.tabular.table import Cell, Column, Row, Table, percent_cell
+from evalharness.results.terminal.answers import TOTALS
 
 if TYPE_CHECKING:
     from evalharness.records.summary import Estimate, FamilyRow, Scores, Summary

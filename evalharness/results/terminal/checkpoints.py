@@ -12,9 +12,9 @@ from evalharness.base.terminal import line, plain_table, remark
 from evalharness.base.text import printable
 from evalharness.results.checkpoints import Point, Training
 from evalharness.results.html.document import percent
-from evalharness.results.report.answers import p_value
-from evalharness.results.report.comparison import holm_line
 from evalharness.results.score import MEASURES
+from evalharness.results.terminal.answers import p_value
+from evalharness.results.terminal.comparison import holm_line
 
 
 def scores_table(training: Training) -> Table:

@@ -10,14 +10,14 @@ from evalharness.base.terminal import line, plain_table, remark
 from evalharness.results.difference import SIGNIFICANT, Difference
 from evalharness.results.html.document import percent
 from evalharness.results.leaderboard.marked_rows import DIFFERS
-from evalharness.results.report.answers import answer_of_sweep, p_value
-from evalharness.results.report.comparison import method
 from evalharness.results.score import MEASURES
 from evalharness.results.sweep import UNPERTURBED, Sweep
 from evalharness.results.sweep import Column as RunColumn
 from evalharness.results.tabular.table import Cell, Column, Row, percent_cell
 from evalharness.results.tabular.table import Table as Cells
 from evalharness.results.tabular.text import print_table
+from evalharness.results.terminal.answers import answer_of_sweep, p_value
+from evalharness.results.terminal.comparison import method
 
 
 def _mark(*columns: RunColumn) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalharness.base.text import printable
 from evalharness.results.curves import CURVE_NAMES, DIFFICULTIES, Row
-from evalharness.results.report.looks import COLOURS
+from evalharness.results.figures.looks import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

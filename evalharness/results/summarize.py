@@ -200,7 +200,7 @@ def summary_of(
         ),
         **{key: value for key, value in some.items() if value},
         **drawn,
-        **timing.given_fields(),
+        **timing.list_given_fields(),
     )
 
 
@@ -215,7 +215,7 @@ def _family_row(
     rates: dict[str, Any] = {"n": 0, "episodes": 0}
     if scores:
         score = family_score(scores)
-        rates = score.given_fields()
+        rates = score.list_given_fields()
         if family in manifest.scores:
             rates["mean_turns"] = fmean(s.turns for s in scores)
         reference = family_range([(s.task_id, s.task_hash) for s in scores], ranges, rates, limit)
@@ -243,12 +243,12 @@ def _error_kinds(scores: Iterable[EpisodeScore]) -> dict[str, int]:
 def write_summary(folder: Path, timing: Timing) -> Summary:
     summary = summarize(folder, timing)
     stored = summary.to_json()
-    stored["made_from"] = made_from(folder, stored)
+    stored["made_from"] = hash_sources(folder, stored)
     write_atomically(folder / SUMMARY, json.dumps(stored, indent=2, sort_keys=False) + "\n")
     return summary
 
 
-def made_from(folder: Path, summary: Mapping[str, Any]) -> str:
+def hash_sources(folder: Path, summary: Mapping[str, Any]) -> str:
     """Return a SHA-256 of the run's files and of `summary` without its key `made_from`. If a stored summary has this
     hash under `made_from`, run and summary are unchanged since. Raise OSError if a file cannot be read."""
     files = [sha256_of(path) for name in (MANIFEST, EPISODES) if (path := folder / name).exists()]

@@ -33,7 +33,7 @@ _LOG = logging.getLogger("evalharness")
 
 
 @dataclass(frozen=True)
-class StartResult:
+class SessionResult:
     """The result of a session."""
 
     stopped: str | None
@@ -60,7 +60,7 @@ class RunSession:
 
     async def play(
         self, prepared: Prepared, manifest: Manifest, on_folder: Callable[[Path], None]
-    ) -> StartResult:
+    ) -> SessionResult:
         """Play all jobs. `on_folder` is called with the run's folder after its manifest is written. Raises UserError,
         StoreError, and InfrastructureError if the policy cannot be opened."""
         async with self._open_policy(prepared) as opened:
@@ -74,7 +74,7 @@ class RunSession:
                 self.store.note_repeat_check(await check_repeats(self.work, self.store.folder, opened.policy))
         # `pool.cpu_s` is final now: the last measurement was made when the pools were closed.
         cpu_s = {family: pool.cpu_s for family, pool in self.pools.items()}
-        return StartResult(stopped, self._timing(replace(measured, environment_cpu_s=cpu_s), sessions))
+        return SessionResult(stopped, self._timing(replace(measured, environment_cpu_s=cpu_s), sessions))
 
     @asynccontextmanager
     async def _open_policy(self, prepared: Prepared) -> AsyncIterator[Opened]:

@@ -12,9 +12,9 @@ from typing import Any
 from evalharness.base.errors import system_errors
 from evalharness.base.paths import replacing
 from evalharness.results.html.document import asset, document
-from evalharness.results.viewer.bundle import Bundle, compress_json
+from evalharness.results.report.bundle import Bundle, compress_json
 
-_STYLE = "viewer/assets/viewer.css"
+_STYLE = "report/assets/viewer.css"
 _BODY = """\
 <div id="app"><header id="bar"></header><main id="main" tabindex="-1"><p class="loading">Loading …</p></main></div>
 <noscript><p>This report needs JavaScript, which it brings along: it loads nothing from anywhere.</p></noscript>
@@ -23,7 +23,7 @@ _BODY = """\
 
 def script() -> str:
     """Join the files of `assets/`, in the order of their names, into one function."""
-    folder = files("evalharness.results.viewer") / "assets"
+    folder = files("evalharness.results.report") / "assets"
     parts = sorted((part for part in folder.iterdir() if part.name.endswith(".js")), key=lambda p: p.name)
     code = "\n".join(part.read_text(encoding="utf-8") for part in parts)
     return f"(() => {{\n'use strict';\n{code}\n}})();\n"

@@ -12,13 +12,13 @@ from evalharness.base.terminal import line, plain_table, remark
 from evalharness.base.text import duration, printable
 from evalharness.records.format_trouble import cut_prompts
 from evalharness.results.html.document import percent
-from evalharness.results.report.answers import answer_of_run
-from evalharness.results.report.kinds import kinds_of, print_kinds
-from evalharness.results.report.score_table import floor_table, score_tables
-from evalharness.results.score import halted_line
+from evalharness.results.score import make_halted_line
 from evalharness.results.tabular.markup import markdown, markdown_text
 from evalharness.results.tabular.text import print_table
-from evalharness.results.task_range import changed_families
+from evalharness.results.task_range import list_changed_families
+from evalharness.results.terminal.answers import answer_of_run
+from evalharness.results.terminal.kinds import kinds_of, print_kinds
+from evalharness.results.terminal.score_table import floor_table, score_tables
 
 if TYPE_CHECKING:
     from evalharness.records.manifest import Manifest
@@ -87,14 +87,14 @@ def notes(summary: Summary, titles: Mapping[str, str]) -> list[str]:
             "progress so far; the model did not refuse: serve it without the filter"
         )
     if halted := summary.simulator_halted_episodes:
-        lines.append(halted_line(halted))
+        lines.append(make_halted_line(halted))
     if summary.simulator_always_halts:
         lines.append(
             f"no episode ended otherwise: repair the environment; {summary.run}/workers.log has its errors"
         )
     if ours := [titles.get(f, f) for f, who in summary.labels.items() if "ours" in who.split(",")]:
         lines.append(f"labels: ours for {', '.join(ours)}")
-    if changed := changed_families(summary.labels, titles):
+    if changed := list_changed_families(summary.labels, titles):
         lines.append(
             f"data changed: the tasks of {changed} are not the published ones (evalharness data verify)"
         )
@@ -215,7 +215,7 @@ def _at_most(summary: Summary) -> str:
 def warnings(summary: Summary, titles: Mapping[str, str]) -> list[str]:
     """Return warnings about episodes that were not played, and about failures of the server or the harness."""
     troubles = (
-        summary.format_trouble, summary.refused_actions, summary.template_tokens, summary.unknown_marks
+        summary.format_trouble, summary.refused_actions, summary.template_tokens, summary.find_unknown_marks
     )  # fmt: skip
     lines = [printable(trouble.said, single_line=True) for trouble in troubles if trouble]
     if summary.cut_from:
@@ -304,7 +304,7 @@ def kinds_table(summary: Summary, titles: Mapping[str, str]) -> RenderableType |
                 for m, i in zip(("success", "progress"), intervals, strict=True)
             ]
             rows.append((title, str(entry.kinds), *rates))
-    own_names = _own_names(summary, titles)
+    own_names = _map_own_names(summary, titles)
     names_by_row = [own_names.get(title, _USUAL) for title, *_ in rows]
     alike = names_by_row[0] if len(set(names_by_row)) == 1 else _USUAL
     for name in alike:
@@ -318,7 +318,7 @@ def kinds_table(summary: Summary, titles: Mapping[str, str]) -> RenderableType |
 _USUAL = ("success", "progress")
 
 
-def _own_names(summary: Summary, titles: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+def _map_own_names(summary: Summary, titles: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     """Map the title of a family to its names for success and progress, if the family names these scores differently."""
     own = (summary.scores or {}).items()
     return {titles.get(family, family): (names.success, names.progress) for family, names in own}
@@ -327,7 +327,7 @@ def _own_names(summary: Summary, titles: Mapping[str, str]) -> dict[str, tuple[s
 def errors_table(summary: Summary, titles: Mapping[str, str]) -> RenderableType | None:
     """Return a table of the standard errors from choice of tasks and from attempts; None with one attempt per task."""
     table = plain_table("standard error, points", "attempts", "other tasks", "another run", gap=2)
-    own_names = _own_names(summary, titles)
+    own_names = _map_own_names(summary, titles)
     for title, entry in _with_held_out(summary, titles):
         variances = (entry.success_rate_variance, entry.progress_rate_variance)
         for name, variance in zip(own_names.get(title, _USUAL), variances, strict=True):

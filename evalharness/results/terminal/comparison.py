@@ -14,20 +14,20 @@ from evalharness.base.terminal import line, plain_table, remark
 from evalharness.results.comparison import Comparison
 from evalharness.results.difference import SIGNIFICANT, Difference, headline
 from evalharness.results.limits import Limit
-from evalharness.results.report.answers import (
-    TOTALS,
-    answer_of_comparison,
-    difference_in_words,
-    headline_of,
-    p_value,
-)
-from evalharness.results.report.kinds import print_kinds
 from evalharness.results.run_labels import labels_of
 from evalharness.results.score import ESTIMATED, MEASURES, POOLED
 from evalharness.results.scored_run import ScoredRun
 from evalharness.results.tabular.markup import markdown, markdown_text
 from evalharness.results.tabular.table import Cell, Column, Row, Table
 from evalharness.results.tabular.text import print_table
+from evalharness.results.terminal.answers import (
+    TOTALS,
+    answer_of_comparison,
+    difference_in_words,
+    headline_of,
+    p_value,
+)
+from evalharness.results.terminal.kinds import print_kinds
 
 _ESTIMATED_NOTE = "estimated: the whole held-out score, from --subset; p follows from the interval. "
 POOLED_NOTE = "pooled: mean over all tasks of these families (strata); not the held-out score. "
@@ -101,7 +101,7 @@ def _parts_of_the_error(comparison: Comparison, titles: Mapping[str, str]) -> Dr
     return table if table.row_count else None
 
 
-def _compared_runs(comparisons: Sequence[Comparison]) -> Iterator[tuple[str, str, ScoredRun]]:
+def _list_compared_runs(comparisons: Sequence[Comparison]) -> Iterator[tuple[str, str, ScoredRun]]:
     """Yield (letter, label, run) for the baseline and for every run."""
     runs = [comparisons[0].baseline, *(comparison.run for comparison in comparisons)]
     letters = [comparisons[0].letters[0], *(comparison.letters[1] for comparison in comparisons)]
@@ -109,12 +109,12 @@ def _compared_runs(comparisons: Sequence[Comparison]) -> Iterator[tuple[str, str
 
 
 def letters_of(comparisons: Sequence[Comparison]) -> list[str]:
-    return [letter for letter, _, _ in _compared_runs(comparisons)]
+    return [letter for letter, _, _ in _list_compared_runs(comparisons)]
 
 
 def answers(comparisons: Sequence[Comparison]) -> list[str]:
     """Return a sentence for each comparison that says which run is better."""
-    first, *others = (label for _, label, _ in _compared_runs(comparisons))
+    first, *others = (label for _, label, _ in _list_compared_runs(comparisons))
     return [
         answer_of_comparison(each, (first, other), _titles(each), len(comparisons))
         for each, other in zip(comparisons, others, strict=True)
@@ -136,7 +136,7 @@ def print_comparisons(console: Console, comparisons: Sequence[Comparison], *, ve
     """Print the answers, the letter of each run, and the tables of each comparison."""
     for answer in answers(comparisons):
         console.print(line(answer, "bold"))
-    for letter, label, run in _compared_runs(comparisons):
+    for letter, label, run in _list_compared_runs(comparisons):
         parts = run.repeats or run.trainings
         folders = ", ".join(str(one.folder) for one in parts or (run,))
         what = "repeats joined into one run" if run.repeats else "trainings; mean over their seeds"
@@ -204,7 +204,7 @@ def verdict(limit: Limit, comparison: Comparison) -> tuple[str, bool]:
 def comparisons_as_markdown(comparisons: Sequence[Comparison], more: Sequence[str] = ()) -> str:
     """Return the answers and the tables for a pull request or an e-mail. `more`: lines after the answers."""
     parts = [*(f"**{markdown_text(answer)}**" for answer in answers(comparisons)), *map(markdown_text, more)]
-    letters = (f"{letter}: {label}" for letter, label, _ in _compared_runs(comparisons))
+    letters = (f"{letter}: {label}" for letter, label, _ in _list_compared_runs(comparisons))
     run = comparisons[0].run
     parts.append(markdown_text(f"{'; '.join(letters)}; suite {run.suite}, at most {run.max_turns} turns"))
     for comparison in comparisons:

@@ -1,0 +1,1 @@
+"""Print scores and comparisons for people. The input is always a stored run."""
