@@ -19,8 +19,8 @@ class Sighting(NamedTuple):
 
 
 def _scan_order() -> tuple[int, ...]:
-    """Return the cells by distance (Manhattan) from the agent; at equal distance, the farthest row first, then the
-    left."""
+    """Return the cells by distance (Manhattan) from the agent; at equal distance, the farthest row first; in a
+    row, the leftmost cell first."""
     far_row_first = [SIZE * ahead + i for ahead in reversed(range(SIZE)) for i in range(SIZE)]
     return tuple(
         sorted(

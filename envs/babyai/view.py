@@ -96,7 +96,7 @@ def look(simulator: Any) -> View:
                 else:
                     cell = WALL
                 row[i] = cell
-            if cell != WALL and cell < 256:  # a cell from 256 is a closed or locked door
+            if cell != WALL and cell < 256:  # values of 256 and more are closed or locked doors
                 lit[beside] = lit_ahead[i] = lit_ahead[beside] = True
         view.extend(row)
         lit = lit_ahead

@@ -118,7 +118,9 @@ def _judge_published(args: argparse.Namespace) -> int:
     from evalharness.stats.published_gain import describe_gain, parse_rate
 
     if args.baseline is not None or args.json or args.csv or args.fail_if or args.markdown:
-        raise UserError("--published tests two rates: give it alone, or with --draws-from")
+        raise UserError(
+            "--published compares two printed rates: give no runs and no other option than --draws-from"
+        )
     if args.draws_from is not None:
         at_least(1, draws_from=args.draws_from)
     before, after = map(parse_rate, args.published)

@@ -1,6 +1,6 @@
 """Parsers that escape control characters in error messages, and that can add a command's options late.
 
-Options of the configuration import pydantic and numpy. `evalharness --help` and some commands need neither."""
+Options of the configuration import pydantic and numpy, which `evalharness --help` and some commands do not need."""
 
 from __future__ import annotations
 

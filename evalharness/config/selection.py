@@ -15,7 +15,7 @@ from evalharness.config.values import Samples, SuiteSeed, lines_of
 class SelectionConfig(ConfigPart):
     tasks: Annotated[str, Option("LIST|@FILE")] = "all"
     """all, or a comma list of FAMILY, FAMILY:0-9, FAMILY:kind=KIND, FAMILY:difficulty=easy|hard (also all:...) and
-    task ids; @FILE: such a list from a file, one entry a line
+    task ids; @FILE: such a list from a file, one entry a line.
 
     YAML and Python also accept a list."""
     suite: Annotated[str, Option("SUITE")] = "agentboard"

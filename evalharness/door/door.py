@@ -84,7 +84,7 @@ def keep_open(request: web.Request) -> None:
 
 
 class _Connection(asyncio.Protocol):
-    """A connection to a server. It forwards all events to `inner`, aiohttp's protocol, until it is closed."""
+    """A client's connection to the web server. It forwards all events to `inner`, aiohttp's protocol, until its end."""
 
     timer: asyncio.TimerHandle
     _is_open = False

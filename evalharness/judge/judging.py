@@ -77,7 +77,7 @@ Judgement = tuple[TurnKey, Verdict, str, dict[str, Any]]
 
 
 def judgement_lines(folder: Path) -> Iterator[Judgement]:
-    """Yield the lines in file order. Raises UserError on damage."""
+    """Yield the lines in file order. Raises UserError if a file is damaged."""
     return read_lines(folder / JUDGEMENTS, "its turn is judged anew", _judgement)
 
 

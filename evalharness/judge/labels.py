@@ -33,7 +33,9 @@ MAKE = "evalharness judge label RUN --rater NAME"
 def label_folder(run: Path, rater: str) -> Path:
     """Return the folder of a person's labels. Raises UserError if the name is not valid for a folder."""
     if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,59}", rater):
-        raise UserError(f"--rater {rater!r}: a name of letters, digits, dots, dashes; it becomes a folder")
+        raise UserError(
+            f"--rater {rater!r}: give a name of letters, digits, dots and dashes; it names a folder"
+        )
     return choose_own_folder(run, FOLDER, rater)
 
 

@@ -202,7 +202,8 @@ def _base(config: PolicyConfig, adapter: Adapter, on_status: Status) -> Path:
         return find_base(adapter)
     if is_demo(config.model):
         raise UserError(
-            f"--model demo is demo-base with an adapter already; for yours: --model demo-base --lora {config.lora}"
+            "--model demo is demo-base with an adapter already; for your own adapter: --model demo-base --lora "
+            f"{config.lora}"
         )
     if is_local(config.model):
         return Path(config.model)

@@ -47,7 +47,7 @@ def draw_thoughts(rows: Sequence[Mapping[str, Any]], lines: Sequence[str], embed
 
 
 def draw_similarity(rows: Sequence[Mapping[str, Any]], embedding: str) -> Figure:
-    """Draw the cosine similarity of each pair, with numbers in the cells if there is room for them."""
+    """Draw the cosine similarity of each pair of sources as a matrix, with numbers in large enough cells."""
     from matplotlib.figure import Figure
 
     names = list(dict.fromkeys(row["first"] for row in rows))

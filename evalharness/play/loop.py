@@ -33,7 +33,7 @@ class ActionResult:
     environment_s: float = 0.0
     """Seconds that the simulator needed."""
     worker_s: float = 0.0
-    """Seconds of waiting for the worker, without the simulator's time."""
+    """Seconds of waiting for the simulator's process, without the simulator's own time."""
 
 
 @dataclass

@@ -57,9 +57,9 @@ class _Queue:
 class Scheduler:
     """Plays jobs with as many episodes in flight as the slots allow.
 
-    No episode waits for a batch of other episodes. A free slot goes to the family that has the fewest slots for its
-    remaining work. So all families end at about the same time. A family with slow or hanging environments gets no more
-    than its share of the slots while another family has work.
+    No episode waits for a batch of other episodes. A free slot goes to the family with the fewest slots in proportion
+    to its remaining work, so all families end at about the same time. A family with slow or hanging environments gets
+    no more than its share of the slots while another family has work.
     """
 
     pools: Mapping[str, EnvironmentPool]
@@ -189,7 +189,7 @@ class Scheduler:
 def _queues(jobs: Sequence[PendingEpisode]) -> dict[str, _Queue]:
     queues = {}
     for family, family_jobs in sorted(group_by_key((job.task.family, job) for job in jobs).items()):
-        # Sort by length, then hard tasks first; other jobs keep the order of the task table.
+        # The longest jobs first; of equally long jobs the hard tasks first, then in the order of the task table.
         longest_first = sorted(
             family_jobs, key=lambda job: (-job.expected_turns, job.task.difficulty != "hard")
         )

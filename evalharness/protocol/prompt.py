@@ -110,7 +110,7 @@ class PromptFile(_FileModel):
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the file and of the run's `Adaptation`; kinds of task and wordings do not change it."""
+        """SHA-256 of the file and of the run's `Adaptation`. It is the same for all kinds of task and perturbations."""
         return self._sha256
 
     @property

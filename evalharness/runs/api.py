@@ -154,7 +154,7 @@ def compare(baseline: AnyRun | Sequence[AnyRun], run: AnyRun | Sequence[AnyRun])
     """Compare `run` with `baseline`, paired by task, like `evalharness compare`. A list joins repeats of a run, or runs
     of models that were trained with different seeds.
 
-    Raises `UserError` if the runs are not comparable: their suites, turn limits or labels differ.
+    Raises `UserError` if the runs are not comparable: their suites, turn limits or sources of subgoal labels differ.
     """
     return compare_runs([_merge_runs(baseline), _merge_runs(run)])[0]
 

@@ -19,7 +19,7 @@ _POWER = 0.8
 
 @dataclass(frozen=True)
 class SeedError:
-    """Parts of the variance of a mean over trainings and tasks."""
+    """Components of the variance of a mean over trainings and tasks."""
 
     trainings: float
     """Part from the choice of seeds, including `attempts`: variance of the trainings' means / number of trainings."""

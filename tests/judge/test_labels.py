@@ -184,7 +184,7 @@ def test_bad_tables_change_nothing(run: Path, tmp_path: Path, capsys: pytest.Cap
         assert message in capsys.readouterr().err
         assert not (run / "labels").exists()
     for words, message in (
-        (["--rater", "../x"], "becomes a folder"),
+        (["--rater", "../x"], "--rater"),
         (["--turns", "0"], "--turns is at least 1"),
         (["--import", str(tmp_path / "none.csv")], "cannot read"),
     ):

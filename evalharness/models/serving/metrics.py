@@ -1,7 +1,7 @@
 """Read a vLLM server's `/metrics`: its load, and the use of its caches.
 
-The names are those of vLLM 0.32 (copied from a running server). Any server that prints them can be read, even if
-another program started it.
+The names are those of vLLM 0.32 (copied from a running server). Any server whose metrics have these names can be
+read, even if another program started it.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class LivePages:
         return [title for title in titles if isinstance(title, str)][:most]
 
     def _ask(self, question: Mapping[str, str]) -> dict[str, Any]:
-        """Return the field `query` of the recorded answer. If the request is not recorded, send it first."""
+        """Return the field `query` of Wikipedia's recorded answer. If the request is not recorded, send it first."""
         query = urlencode({"action": "query", "format": "json", **question})
         try:
             with closing(self._open_record()) as record:

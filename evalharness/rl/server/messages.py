@@ -53,7 +53,8 @@ class TextObservation(_StrictMessage):
         default=None, description="The last reply as an evaluation keeps it in the conversation"
     )
     admissible: list[str] | None = Field(
-        default=None, description="The valid actions, only with the option `bare`; empty at the end"
+        default=None,
+        description="The valid actions, only with the option `bare`; empty at the end of the episode",
     )
     done: bool = False
     reward: float | None = None
@@ -81,7 +82,7 @@ class EpisodeState(_StrictMessage):
     max_turns: int = 0
     perturbation: str | None = Field(default=None, description="Name of the rewording of actions (--perturb)")
     words: dict[str, Any] | None = Field(
-        default=None, description="The random wording of this episode (--perturb random)"
+        default=None, description="The random names of actions in this episode (--perturb random)"
     )
     evaluation_tasks: bool = Field(
         default=False, description="Whether the server's tasks include evaluation tasks (--allow-eval-tasks)"

@@ -17,8 +17,8 @@ _WORD = re.compile(r"[^\W_]+")
 _FIRST = 4
 """Candidates are looked up by this many first words, before all words are compared. No text has fewer than 3 words."""
 _LONG = 20
-"""A goal or observation of this many words is also recognised inside a sentence. A shorter one must be a whole
-sentence, because "go to the red ball" is another goal than "go to the red ball and open a door"."""
+"""A goal or observation of this many words is also recognised inside a sentence of a message. A shorter one must be a
+whole sentence, because "go to the red ball" is another goal than "go to the red ball and open a door"."""
 
 
 def split_words(text: str) -> tuple[list[str], list[bool]]:

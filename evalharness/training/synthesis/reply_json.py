@@ -11,7 +11,7 @@ from evalharness.base.reading import no_constant, parse_json
 from evalharness.protocol.reasoning import split_known
 
 LONGEST_REPLY = 200_000
-"""Most characters of a reply. For comparison: a trajectory of forty long turns has about 30,000."""
+"""Most characters of a reply. For comparison: a trajectory of forty long turns has about 30,000 characters."""
 DEEPEST = 40
 """Most levels of nested brackets. For comparison: a script with places in three levels needs about twelve."""
 

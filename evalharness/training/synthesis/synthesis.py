@@ -177,7 +177,7 @@ def make_trajectories(
         raise UserError(f"--scripts {scripts}: no script in this folder passed")
     if count is not None and count > len(passed):
         raise UserError(
-            f"-n {count}: {scripts} has only {len(passed)} scripts; make more with: evalharness refine scripts -n"
+            f"-n {count}: {scripts} has only {len(passed)} passed scripts; make more: evalharness refine scripts -n"
         )
 
     def play(line: FinishedLine) -> TrajectoryDialogue:

@@ -1,4 +1,4 @@
-"""Verify scripts and trajectories by the paper's section 3.1 and algorithm 1 (appendix J).
+"""Verify scripts and trajectories by section 3.1 of the AgentRefine paper and algorithm 1 (appendix J).
 
 Decisions where the paper is unclear:
 

@@ -151,8 +151,8 @@ def _require_families(made: DataCounts, max_length: int) -> None:
     if lost:
         losses = "; ".join(f"{family} loses {longer[family]:,} of {read[family]:,}" for family in lost)
         raise UserError(
-            f"without conversations of more than {max_length:,} tokens, {losses} ({'; '.join(made.list_losses())}): "
-            "raise --max-length, or choose --too-long drop-any"
+            f"too many conversations have more than {max_length:,} tokens: {losses} ({'; '.join(made.list_losses())}); "
+            "raise --max-length, or drop any number of them with --too-long drop-any"
         )
 
 

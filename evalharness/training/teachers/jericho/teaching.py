@@ -1,4 +1,4 @@
-"""Write thoughts for Jericho: what is here, what it may be useful for, and where the goal's thing may be."""
+"""Write thoughts for Jericho: what is here, what it may be useful for, and where the object of the goal may be."""
 
 from __future__ import annotations
 

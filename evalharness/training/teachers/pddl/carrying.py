@@ -21,7 +21,7 @@ ROBOT = "robby"
 
 
 class RoomState(NamedTuple):
-    """The contents of an observation, in lower case."""
+    """What an observation says about the rooms, in lower case."""
 
     lies: dict[str, str]
     """Ball or robot -> the room that it is in."""
