@@ -72,7 +72,7 @@ class Perturbation:
     published: bool = False
     """Whether it is part of a published study; by default, a sweep plays a family's published perturbations."""
     recalled: bool = False
-    """Whether it is published, but in our own wording: only its results were published, not its wording."""
+    """Whether its results were published without its wording, so that the wording here is our own."""
     in_first_average: bool = False
     """Whether the average of the paper's first version includes it; the last version averages over all columns."""
 

@@ -1,10 +1,10 @@
 """List how many object ids and random numbers the simulator uses before it makes a class of tasks.
 
-To load a task, the simulator makes all variations of all 30 kinds, class by class, and then uses one of them. This
-takes 40 of the 66 ms of a load, and 11.5 of the 12 MB of a world. We make only the class of the task. So that its
-variations are equal to those of the simulator, we first set the counter of ids and the random state to the values that
-they would have there. The numbers below are those of scienceworld 1.1.3. They were the same for every variation (0 to
-1,385).
+To load a task, the simulator makes all variations of all 30 kinds, class by class, and then uses one of them. Making
+all variations takes 40 of the 66 ms of a load, and 11.5 of the 12 MB of a world. We make only the class of the task.
+So that its variations are equal to those of the simulator, we first set the counter of ids and the random state to the
+values that they would have there. The numbers below are those of scienceworld 1.1.3. They were the same for every
+variation (0 to 1,385).
 """
 
 from __future__ import annotations

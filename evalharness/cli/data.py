@@ -106,7 +106,7 @@ def _import(args: argparse.Namespace) -> int:
     if not args.source:
         raise UserError("give a folder or an archive with the published files")
     if len(args.source) > 2:
-        raise UserError("give one folder or archive, or a family and its file")
+        raise UserError("give one folder or archive, or a family and a file of its published data")
     if len(args.source) == 2:
         return _import_of_a_family(args, *args.source)
     return _report_import(

@@ -151,7 +151,7 @@ class ChatEndpoint:
         self._session_header = session_header
         self._served: ServedModel | None = None
         self.source: Mapping[str, str | None] | None = None
-        """The source of the first reply. A reply from another source counts as a failed try."""
+        """Model and server that made the first reply. A reply of another model or server counts as a failed try."""
         self._looked = 0.0
         """Start time of the last successful check that the model is the same."""
         self._looking = asyncio.Lock()

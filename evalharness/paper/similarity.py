@@ -39,7 +39,8 @@ def read_opening(conversation: Iterable[tuple[str, str]]) -> str:
 
 
 def sample_data(path: Path, seed: int) -> list[str]:
-    """Return the openings of sampled conversations of a data set. Raises UserError if the file has none."""
+    """Return the openings of sampled conversations of a data set. Raises UserError if no
+    conversation has a text before the first reply."""
     conversations = list(read_conversations(path))
     chosen = Random(f"environments/{seed}").sample(conversations, min(OF_DATA, len(conversations)))
     texts = [text for text in map(read_opening, chosen) if text]

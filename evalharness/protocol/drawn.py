@@ -24,7 +24,7 @@ _ATTEMPTS = 200
 
 
 def training_name(name: str | None) -> str | None:
-    """Check the value of `--perturb` for training, and return its normal form. In training it may be `random`."""
+    """Check the value of `--perturb` for training, and return its normal form. Training also allows `random`."""
     return name if name in (None, RANDOM) else normal_name(name)
 
 

@@ -129,7 +129,7 @@ class FamilyScore(Scores):
     grounding_accuracy_ci95: Interval | None = None
     """95 % interval over tasks."""
     solved_rate: Rate | None = None
-    """Success rate by the simulator's verdict instead of the labels."""
+    """Success rate by the simulator's verdict instead of the subgoal labels."""
     success_by_trial: list[Rate] | None = None
     """Share of episodes solved within one trial, two trials, ...; only for an agent with several trials."""
     openings: int | None = None

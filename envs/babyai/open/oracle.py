@@ -216,7 +216,7 @@ def find_label_target(world: World, progress: LabelProgress) -> Target | None:
 
 
 class _WantedObject(NamedTuple):
-    """An object that the agent must see or carry so that a label matches."""
+    """An object that the agent must see or carry so that a subgoal pattern of the task matches."""
 
     kind: str
     color: str | None

@@ -47,7 +47,7 @@ _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)')
 _NO_MESSAGE = re.compile(r'^\s*(?:File "|Traceback \(most recent|\^|~)')
 _CHAINED = ("The above exception was the direct cause", "During handling of the above exception")
 
-# Matches messages of the parents of the failed process. These messages never contain the reason.
+# Matches messages of the parents of the failed process. They never contain the reason of the failure.
 _ECHO = re.compile(
     r"Engine core initialization failed|Failed core proc|EngineDeadError|EngineCore encountered an issue"
     r"|WorkerProc initialization failed|Engine process failed to start|CancelledError|cancelled"

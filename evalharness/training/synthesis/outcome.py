@@ -29,7 +29,7 @@ def read_stored_script(folder: Path, record: Mapping[str, Any]) -> Script:
     try:
         return read_script(record["script"])
     except (KeysError, KeyError) as error:
-        raise UserError(f"{folder}: the script of {record['key']} is damaged: {error}") from None
+        raise UserError(f"{folder}: the world script of {record['key']} is damaged: {error}") from None
 
 
 def read_stored_turns(folder: Path, record: Mapping[str, Any]) -> list[Turn]:
