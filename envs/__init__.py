@@ -27,16 +27,18 @@ def specs() -> dict[str, EnvSpec]:
         for point in entry_points(group="evalharness.environments"):
             try:
                 spec = point.load()
-            except (
-                AttributeError
-            ):  # the module is being imported now, and imports gymnasium before it defines SPEC
-                raise
             except Exception as error:
+                if getattr(getattr(sys.modules.get(point.module), "__spec__", None), "_initializing", False):
+                    raise  # the module is being imported now, and imports gymnasium before it defines SPEC
                 raise UserError(
                     f"the environment {point.name} ({point.value}) cannot be imported: {error!r}"
                 ) from error
             if not isinstance(spec, EnvSpec):
                 raise UserError(f"the environment {point.name} ({point.value}) is not an EnvSpec")
+            if spec.family in by_family:
+                raise UserError(
+                    f"two installed environments have the family {spec.family!r}; one is {point.value}"
+                )
             by_family[spec.family] = spec
     finally:
         _loading = False

@@ -384,6 +384,8 @@ class RunScores(Stored):
     """Number of episodes that ended because the server's content filter withheld a reply."""
     simulator_halted_episodes: Count | None = None
     """Number of episodes that ended because their last action halted the simulator every time."""
+    halting_families: list[str] | None = None
+    """Families in which the simulator halted in each of several episodes: the environment is broken, not the model."""
     reasoning_truncated_turns: Count | None = None
     """Number of turns that were cut off inside their reasoning."""
     tokens: TokenCounts
@@ -431,12 +433,6 @@ class Summary(Timing, RunScores):
     def is_complete(self) -> bool:
         """Whether every episode that the run selected was played."""
         return all(row.episodes == row.episodes_selected for row in self.families.values())
-
-    @property
-    def simulator_always_halts(self) -> bool:
-        """Whether the simulator halted in each of several episodes: the environment is broken, not the model."""
-        episodes = sum(row.episodes for row in self.families.values())
-        return 1 < episodes == self.simulator_halted_episodes
 
     @property
     def agent_always_exits(self) -> bool:

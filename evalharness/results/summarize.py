@@ -162,6 +162,7 @@ def summary_of(
         "content_filter_episodes": sum(s.content_filter for s in scores),
         "cut_from": min((s.cut_from for s in scores if s.cut_from), default=None),
         "simulator_halted_episodes": sum(s.halted for s in scores),
+        "halting_families": [f for f, own in groups.items() if len(own) > 1 and all(s.halted for s in own)],
         "pooled": pooled_score(usual) if whole and held_out is None and len(usual) > 1 else None,
     }
     drawn: dict[str, Any] = (

@@ -144,8 +144,8 @@ def run(model: str, *, data: str | Path | None = None, show_progress: bool = Fal
     config = make_config({"model": model, **options})
     config = replace(config, policy=add_served_name(config.policy))
     outcome = evaluate(config, data=folder, watch=watch if show_progress else watch_nothing)
-    if outcome.stopped or not outcome.summary.is_complete:
-        why = outcome.stopped or "some episodes could not be played; see errors.jsonl"
+    if outcome.exit_status:
+        why = outcome.stopped or "some episodes could not be played; see errors.jsonl and workers.log"
         raise InfrastructureError(f"{outcome.folder}: {why}; the same call continues")
     return Run(outcome.folder)
 

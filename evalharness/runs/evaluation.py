@@ -106,9 +106,9 @@ class RunOutcome:
 
     @property
     def exit_status(self) -> int:
-        """Return 3 if episodes are left, or if the agent's process or the simulator failed in every episode; else 0."""
+        """Return 3 if episodes are left, or if the agent or the simulator of a family always failed; else 0."""
         summary = self.summary
-        broken = summary.agent_always_exits or summary.simulator_always_halts
+        broken = summary.agent_always_exits or summary.halting_families
         return 0 if self.stopped is None and summary.is_complete and not broken else 3
 
 

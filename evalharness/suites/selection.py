@@ -120,6 +120,8 @@ def family_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int
             f"{spec.title}: the data in {data} is not as it was imported ({type(error).__name__}: {error}); see: "
             "evalharness data verify"
         ) from error
+    if len({task.id for task in tasks}) < len(tasks):
+        raise UserError(f"{spec.title}: two tasks of the suite {suite!r} have the same id")
     for task in tasks:
         if task.family != spec.family or not task.id.startswith(f"{spec.family}/{suite}/"):
             raise UserError(f"{spec.title}: the task id {task.id!r} must be {spec.family}/{suite}/INDEX")

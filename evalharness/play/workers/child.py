@@ -15,13 +15,13 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from evalharness.base.errors import EvalharnessError, InfrastructureError, UserError
 from evalharness.envs import specs
-from evalharness.envs.base import Info, Task, TextEnv
+from evalharness.envs.base import Task, TextEnv
 
 _PR_SET_PDEATHSIG = 1
 
@@ -59,10 +59,11 @@ class Environments:
         match op:
             case "reset":
                 observation, info = environment.reset(options={"task": Task.from_json(request["task"])})
-                return [environment.goal, observation, self._check(info)]
+                return [environment.goal, *self._check(observation, info)]
             case "step":
                 observation, _, terminated, _, info = environment.step(request["action"])
-                return [observation, terminated, self._check(info)]
+                observation, info = self._check(observation, info)
+                return [observation, terminated, info]
             case "valid_actions" | "warm" | "oracle" | "reference_plans":
                 return getattr(environment, op)()
             case _:
@@ -77,13 +78,19 @@ class Environments:
             traceback.print_exc()
             raise NotMadeError(f"{type(error).__name__}: {error}") from error
 
-    def _check(self, info: dict[str, Any]) -> dict[str, Any]:
-        if missing := Info.__required_keys__ - info.keys():
-            keys = ", ".join(sorted(missing))
+    def _check(self, observation: str, info: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Raise UserError if an adapter does not return what `TextEnv` promises."""
+        wrong = [key for key in ("success", "solved", "valid") if not isinstance(info.get(key), bool)]
+        wrong += [] if isinstance(observation, str) else ["observation"]
+        wrong += [] if isinstance(info.get("subgoals_completed"), Sequence) else ["subgoals_completed"]
+        progress = info.get("progress")
+        wrong += [] if isinstance(progress, int | float) and 0 <= progress < 1 + 1e-9 else ["progress"]
+        if wrong:
+            keys = ", ".join(wrong)
             raise UserError(
-                f"the environment {self.spec.family} returns an info without {keys}; use TextEnv.info"
+                f"the environment {self.spec.family} returns a missing or wrong {keys}; see TextEnv.info"
             )
-        return info
+        return observation, info
 
     def close(self) -> None:
         for environment in self.by_slot.values():

@@ -88,9 +88,10 @@ def notes(summary: Summary, titles: Mapping[str, str]) -> list[str]:
         )
     if halted := summary.simulator_halted_episodes:
         lines.append(make_halted_line(halted))
-    if summary.simulator_always_halts:
+    if broken := [titles.get(family, family) for family in summary.halting_families or ()]:
         lines.append(
-            f"no episode ended otherwise: repair the environment; {summary.run}/workers.log has its errors"
+            f"every episode of {', '.join(broken)} ended so: repair the environment and play in a new folder "
+            f"({summary.run}/workers.log has the errors)"
         )
     if ours := [titles.get(f, f) for f, who in summary.labels.items() if "ours" in who.split(",")]:
         lines.append(f"labels: ours for {', '.join(ours)}")

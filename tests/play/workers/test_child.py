@@ -56,4 +56,4 @@ def test_an_info_without_a_required_key_is_an_error_for_the_author_of_the_enviro
     task = make_task("babyai", 0, suite="open").to_json()
     answer = answer_request(environments.call, {"id": 1, "slot": 0, "op": "reset", "task": task})
     assert answer["for_user"]
-    assert "babyai returns an info without progress, solved, subgoals_completed, valid" in answer["error"]
+    assert "babyai returns a missing or wrong solved, valid, subgoals_completed, progress" in answer["error"]
