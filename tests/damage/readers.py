@@ -147,7 +147,7 @@ def _continued() -> int:
         store.open({"turns": 100, "seed": 0})
     judging.judges_of(Path("run"))
     with judging.JudgementFolder(Path("run/judgements/toy")) as judged:
-        judged.resume(json.loads(Path("judged.json").read_text()))
+        judged.load_or_refuse(json.loads(Path("judged.json").read_text()))
     return 0
 
 

@@ -37,7 +37,8 @@ async def test_a_worker_that_dies_or_hangs_is_replaced_and_its_episodes_start_ov
     assert_equal_runs(tmp_path / "whole", tmp_path / "broken")
     failures = errors(tmp_path / "broken")
     assert {failure["kind"] for failure in failures} == {"WorkerError"}
-    assert len(failures) >= times
+    # A kill can hit the second worker, in which an action that has just failed is repeated: two kills, one failure.
+    assert len(failures) >= times / 2
     summary = json.loads((tmp_path / "broken" / "summary.json").read_text())
     assert summary["performance"]["lost_workers"] == times
     assert f"{times} environment workers" in stdout.decode()

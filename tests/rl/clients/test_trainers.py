@@ -316,7 +316,7 @@ def rollout(*args, **more):
     play = _plain(*args, **more)
 
     def kept(prompts, trainer):
-        out = play_episode(prompts, trainer)
+        out = play(prompts, trainer)
         decode = trainer.processing_class.decode
         with open("rollouts.jsonl", "a") as file:
             for i, prompt in enumerate(prompts):

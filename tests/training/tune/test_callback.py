@@ -79,4 +79,4 @@ def test_what_goes_wrong_is_said_and_ends_no_training(
     said = trained(tuning, tiny_checkpoint, tmp_path, command, 2).stderr
     assert "status 2" in said
     said = trained(tuning, tiny_checkpoint, tmp_path, [str(tmp_path / "gone")], 0).stderr
-    assert "no checkpoint" in said
+    assert "cannot start" in said
