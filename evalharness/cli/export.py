@@ -1,12 +1,14 @@
-"""Write a run or a study in the format of another tool, which need not be installed.
+"""Write a run or a study in the format of another tool (it need not be installed).
 
-  atif         Harbor's agent trajectory interchange format: a folder for each run, a JSON document for each episode
+  atif         Harbor's trajectory format: a folder for each run, and in it a
+               JSON document for each episode
   openai-chat  JSON lines of chat messages for fine-tuning, RUN.jsonl
-  csv          episodes.csv and turns.csv; text that looks like a formula gets an apostrophe
+  csv          episodes.csv, turns.csv; a text like a formula gets an apostrophe
   parquet      episodes.parquet and turns.parquet
 
-Or send the run to an experiment tracker (pip install 'evalharness[wandb]', or mlflow, trackio). The tracker's own
-variables set the destination (WANDB_MODE=offline, MLFLOW_TRACKING_URI, ...):
+Or send the run to an experiment tracker (pip install 'evalharness[wandb]', or
+mlflow, trackio). The tracker's own variables set the destination
+(WANDB_MODE=offline, MLFLOW_TRACKING_URI, ...):
 
   wandb, mlflow, trackio  the scores and the configuration
 """

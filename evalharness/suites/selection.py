@@ -223,6 +223,10 @@ def select(
             chosen.setdefault(family, set()).update(matching)
         else:
             family, _, span = item.partition(":")
+            if family == "all":
+                raise UserError(
+                    f"--tasks {item}: a range needs one family; for the first tasks of each: --limit N"
+                )
             table(family)
             size = len(drawn[family])
             wanted = _positions(family, span, size) if ":" in item else range(size)

@@ -45,6 +45,7 @@ def test_tasks_by_kind_and_difficulty() -> None:
         ("pddl:difficulty=medium", "'medium'"),
         ("pddl:level=hard", "pddl:difficulty=hard"),
         ("all:kind=nowhere", "no task"),
+        ("all:0-3", "--limit"),
         (f"pddl:{5000 * '9'}", "range of tasks"),
         ("pddl:0-59x", "range of tasks"),
     ],

@@ -30,11 +30,13 @@ if TYPE_CHECKING:
 _EXPORT = """\
 Write a data set for another trainer, with marks of the trained turns:
 
-  messages          JSON lines of messages with loss: true or false (ms-swift), and swift.sh
-  sharegpt          ShareGPT with loss (Axolotl), and axolotl.yaml
-  llamafactory      messages with loss_weight (LLaMA-Factory's v1 engine), and llamafactory.yaml
-  tokens            token ids and labels as parquet, made with the template of --model by the environment of
-                    `evalharness server install` (TRL reads them)
+  messages      JSON lines of messages with loss: true or false, and swift.sh
+                (ms-swift)
+  sharegpt      ShareGPT with loss, and axolotl.yaml (Axolotl)
+  llamafactory  messages with loss_weight, and llamafactory.yaml
+                (LLaMA-Factory's v1 engine)
+  tokens        token ids and labels as parquet (TRL) by --model's template;
+                needs `evalharness server install`
 """
 
 
