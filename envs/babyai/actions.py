@@ -68,8 +68,8 @@ def _margin(direction: int) -> frozenset[int]:
     """Return the margin cells that routes may not use. `direction`: 0 to 3 for east, south, west, north.
 
     AgentBoard's planner may leave the view by one cell to the west and to the north. The agent's direction decides
-    which sides of the view these are. We inferred this from transcripts: with any other margin, some recorded routes
-    cannot be reproduced.
+    which sides of the view are west and north. We inferred this from transcripts: with any other margin, some
+    recorded routes cannot be reproduced.
     """
     west_or_north = {0: ("near", "left"), 1: ("near", "right"), 2: ("far", "right"), 3: ("far", "left")}
     sides = {

@@ -84,7 +84,7 @@ def find_table_folder() -> Path | None:
 
     The simulator needs a writable table of type numbers in its working folder: it adds every class that is missing
     there. So we copy the package's table, in which only one class is missing. Observations do not depend on the
-    numbers.
+    type numbers.
     """
     table = (_package() / _TYPES).read_bytes()
     place = cache_folder() / "scienceworld"

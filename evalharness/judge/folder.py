@@ -49,9 +49,9 @@ def read_kind(folder: Path, kind: str, make: str) -> dict[str, Any]:
     except OSError as error:
         raise UserError(f"{path} is not readable: {error.strerror}") from None
     except KeyError as error:
-        raise UserError(f"{path} is not of {kind}: it has no {error}") from None
+        raise UserError(f"{path} does not describe {kind}: it has no {error}") from None
     except (ValueError, TypeError) as error:
-        raise UserError(f"{path} is not of {kind}: {error}") from None
+        raise UserError(f"{path} does not describe {kind}: {error}") from None
     return dict(manifest)
 
 

@@ -56,7 +56,7 @@ class EpisodeScore:
     trimmed: bool
     kind: str = ""
     opening: str = ""
-    """Digest of goal and first observation, which counts the different first observations among the tasks."""
+    """Digest of goal and first observation, to count how many different tasks an agent can see at the start."""
     figures: Mapping[str, float] = field(default_factory=dict)
     """Name -> value 0..1 of measures that only this family has, for example HotpotQA's F1."""
     reasoning_tokens: int = 0

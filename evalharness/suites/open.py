@@ -1,8 +1,8 @@
 """Build open suites: generate tasks from a seed, prove by a played plan that each can be solved, and store them.
 
 The suite of seed 0 is part of the package: the families contain its tasks, and `open_proofs.csv` has their content
-hashes and proofs. The suite of any other seed is generated once, and stored in the user's folder with its proofs. The
-content of a file depends only on family and seed, so two machines write the same bytes.
+hashes and proofs. The suite of any other seed is generated once, and stored in the user's folder with the plans that
+prove its tasks solvable. The content of a file depends only on family and seed, so two machines write the same bytes.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def form(domain: Domain, problem: Problem) -> str:
     """
     objects = {**domain.constants, **problem.objects}
     facts = [("init", atom) for atom in problem.initial] + [("goal", atom) for atom in problem.goal]
-    # The colour of a constant includes its name, because the actions of the domain mention this name.
+    # The first colour of a constant includes its name, because the actions of the domain mention this name.
     colour = {name: _digest(kind, name if name in domain.constants else "") for name, kind in objects.items()}
     classes = 0
     while classes < len(set(colour.values())):

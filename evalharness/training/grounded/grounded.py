@@ -61,7 +61,7 @@ class DataRequest:
         return {family: each + (number < rest) for number, family in enumerate(self.families)}
 
     def counts(self) -> FamilyCounts:
-        """Return each family's progress before the first trajectory."""
+        """Return a counter for each family, with the number of trajectories to make and none made yet."""
         return {family: FamilyCount(number) for family, number in self.shares().items()}
 
 

@@ -174,7 +174,7 @@ def make_trajectories(
     }
     passed = list_finished(scripts / PASSED)
     if not passed:
-        raise UserError(f"--scripts {scripts}: no script in this folder passed")
+        raise UserError(f"--scripts {scripts}: no script in this folder passed the verification")
     if count is not None and count > len(passed):
         raise UserError(
             f"-n {count}: {scripts} has only {len(passed)} passed scripts; make more: evalharness refine scripts -n"
