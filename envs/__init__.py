@@ -28,8 +28,6 @@ def specs() -> dict[str, EnvSpec]:
             try:
                 spec = point.load()
             except Exception as error:
-                if getattr(getattr(sys.modules.get(point.module), "__spec__", None), "_initializing", False):
-                    raise  # the module is being imported now, and imports gymnasium before it defines SPEC
                 raise UserError(
                     f"the environment {point.name} ({point.value}) cannot be imported: {error!r}"
                 ) from error
@@ -49,9 +47,9 @@ def specs() -> dict[str, EnvSpec]:
 
 def _gymnasium_is_there() -> None:
     if not _loading:
-        # AttributeError: the import of an environment's module is not complete, so its SPEC does not exist yet. The
-        # next call of `specs` registers it.
-        with suppress(AttributeError):
+        # UserError: an environment's module is being imported now, and its SPEC does not exist yet. The next call of
+        # `specs` registers it, or names the environment if its import fails.
+        with suppress(UserError):
             register(specs().values())  # including those registered before
 
 

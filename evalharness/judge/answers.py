@@ -16,8 +16,8 @@ Value = TypeVar("Value")
 _LONGEST = 100_000
 """Number of characters of a reply that are parsed; later ones are ignored."""
 _SENTENCE = 300
-"""Most characters of the judge's reason. A server that enforces the schema ends the reason there, so the reply is
-complete."""
+"""Maximum number of characters of the judge's reason. A server that enforces the schema ends the reason there, so the
+reply is complete."""
 
 _REFUSED: dict[Refusal, str] = {
     "context": "too long for the judge's context",

@@ -90,10 +90,11 @@ def test_a_help_action_has_to_be_an_action() -> None:
         replace(spec, actions=replace(spec.actions, help_action="help"))
 
 
-def test_an_environment_that_cannot_be_imported_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = EntryPoint("sokoban", "no_such_package:SPEC", "evalharness.environments")
+@pytest.mark.parametrize("value", ["no_such_package:SPEC", "evalharness.envs:NO_SPEC"])
+def test_an_environment_that_cannot_be_imported_is_named(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    broken = EntryPoint("sokoban", value, "evalharness.environments")
     monkeypatch.setattr(envs, "entry_points", lambda group: [broken])
-    with pytest.raises(UserError, match=r"sokoban .*no_such_package"):
+    with pytest.raises(UserError, match=rf"sokoban .*{value}"):
         envs.specs.__wrapped__()
 
 

@@ -59,10 +59,11 @@ class Environments:
         match op:
             case "reset":
                 observation, info = environment.reset(options={"task": Task.from_json(request["task"])})
-                return [environment.goal, *self._check(observation, info)]
+                self._check(observation, info)
+                return [environment.goal, observation, info]
             case "step":
                 observation, _, terminated, _, info = environment.step(request["action"])
-                observation, info = self._check(observation, info)
+                self._check(observation, info)
                 return [observation, terminated, info]
             case "valid_actions" | "warm" | "oracle" | "reference_plans":
                 return getattr(environment, op)()
@@ -75,10 +76,9 @@ class Environments:
         except EvalharnessError:
             raise
         except Exception as error:
-            traceback.print_exc()
             raise NotMadeError(f"{type(error).__name__}: {error}") from error
 
-    def _check(self, observation: str, info: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    def _check(self, observation: str, info: dict[str, Any]) -> None:
         """Raise UserError if an adapter does not return what `TextEnv` promises."""
         wrong = [key for key in ("success", "solved", "valid") if not isinstance(info.get(key), bool)]
         wrong += [] if isinstance(observation, str) else ["observation"]
@@ -90,7 +90,6 @@ class Environments:
             raise UserError(
                 f"the environment {self.spec.family} returns a missing or wrong {keys}; see TextEnv.info"
             )
-        return observation, info
 
     def close(self) -> None:
         for environment in self.by_slot.values():
@@ -109,7 +108,7 @@ def answer_request(
     try:
         result = call(request["slot"], request["op"], request)
     except Exception as error:
-        if not isinstance(error, EvalharnessError | NotMadeError):
+        if not isinstance(error, EvalharnessError):
             traceback.print_exc()
         return {
             "id": request["id"],

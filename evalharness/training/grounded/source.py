@@ -15,7 +15,7 @@ from evalharness.suites.excluded import Excluded
 from evalharness.suites.open import FROZEN_SEED, load_open, read_frozen
 
 _AHEAD = 16
-"""Most suites that are built in advance."""
+"""Maximum number of suites that are built in advance."""
 Note = Callable[[str], None]
 
 

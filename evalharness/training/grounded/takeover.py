@@ -36,7 +36,7 @@ class Correction:
     """The options of a correction."""
 
     most: int = 1
-    """Most corrections of one episode: one after each of its first sequences of faults."""
+    """Maximum number of corrections of one episode: one after each of its first sequences of faults."""
     errors: Errors = "own"
     """`own`: the model's turns, followed by the teacher's turns. `none`: the teacher plays from the first turn."""
 

@@ -20,9 +20,9 @@ TIME_LIMIT = 2.0
 """Seconds for one match. Good expressions take microseconds. The limit is high because the machine may be busy: with
 0.1 s, one of 300 good scripts was refused."""
 LONGEST_EXPRESSION = 20_000
-"""Most characters of an expression, counted after its placeholders are replaced by all values."""
+"""Maximum number of characters of an expression, counted after its placeholders are replaced by all values."""
 LONGEST_TEXT = 2_000
-"""Most characters of an action. An action is one line, so a longer text is refused without matching."""
+"""Maximum number of characters of an action. An action is one line, so a longer text is refused without matching."""
 
 
 class ExpressionError(ValueError):

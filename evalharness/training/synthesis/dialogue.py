@@ -21,7 +21,7 @@ from evalharness.training.synthesis.trajectory import Turn, count_error_turns, l
 from evalharness.training.synthesis.verify import Errors, verify_script, verify_trajectory
 
 MOST_CALLS = 4
-"""Most calls for a persona: for its script and its trajectory together (the paper's section 3.2)."""
+"""Maximum number of calls for a persona: for its script and its trajectory together (the paper's section 3.2)."""
 _FINAL = (Signal.OK, Signal.CONTEXT, Signal.REFUSED, Signal.NO_CALLS)
 """Signals that end a dialogue."""
 

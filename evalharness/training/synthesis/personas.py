@@ -14,7 +14,7 @@ from evalharness.base.reading import open_file
 from evalharness.training.datasets.conversation import BrokenLine, UnfitError, parse_json
 
 LONGEST = 5_000
-"""Most characters of a persona. The limit keeps prompts short: the persona is part of every prompt."""
+"""Maximum number of characters of a persona. The limit keeps prompts short: the persona is part of every prompt."""
 
 
 @dataclass(frozen=True)

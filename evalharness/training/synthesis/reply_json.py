@@ -11,9 +11,9 @@ from evalharness.base.reading import no_constant, parse_json
 from evalharness.protocol.reasoning import split_known
 
 LONGEST_REPLY = 200_000
-"""Most characters of a reply. For comparison: a trajectory of forty long turns has about 30,000 characters."""
+"""Maximum number of characters of a reply. A trajectory of forty long turns has about 30,000 characters."""
 DEEPEST = 40
-"""Most levels of nested brackets. For comparison: a script with places in three levels needs about twelve."""
+"""Maximum number of levels of nested brackets. A script with places in three levels needs about twelve."""
 
 _FENCE = re.compile(r"^\s*```[a-zA-Z]*\s*\n(.*?)\n?\s*```\s*$", re.DOTALL)
 _OPENING = re.compile(r'\{\s*["}]|\[\s*[{\]]')

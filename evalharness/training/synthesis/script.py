@@ -14,11 +14,11 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
 
 MOST_PLACES = 500
-"""Most places and objects of a script, counted over all levels of nesting."""
+"""Maximum number of places and objects of a script, counted over all levels of nesting."""
 MOST_ACTIONS = 60
 DEEPEST_PLACE = 12
 _MOST_MISTAKES = 8
-"""Most mistakes in one message to the model."""
+"""Maximum number of mistakes in one message to the model."""
 
 
 class _StrictModel(BaseModel):

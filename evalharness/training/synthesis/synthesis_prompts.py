@@ -17,7 +17,7 @@ from evalharness.training.synthesis.script import Script
 from evalharness.training.synthesis.trajectory import Turn
 
 _LONGEST_SHOWN = 30_000
-"""Most characters of a rejected script in the request for a corrected script."""
+"""Maximum number of characters of a rejected script in the request for a corrected script."""
 
 
 class _PromptModel(BaseModel):

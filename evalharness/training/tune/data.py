@@ -20,7 +20,7 @@ from evalharness.training.datasets.tokens import TokenCounts, Tokens, tokenize, 
 from evalharness.training.tune.settings import Settings
 
 _NAMED = 3
-"""Most conversations that a message lists by name."""
+"""Maximum number of conversations that one message names."""
 _MOST_LOST = 0.1
 """`--too-long drop` may leave out at most this share of each family's conversations."""
 Kind = tuple[str, str]

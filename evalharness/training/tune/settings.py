@@ -39,7 +39,7 @@ class Settings:
     weight_decay: float = 0.0
     max_grad_norm: float = 1.0
     max_length: int = 4096
-    """Most tokens of a conversation; `too_long` says what happens to longer ones."""
+    """Maximum number of tokens of a conversation; `too_long` says what happens to longer ones."""
     too_long: TooLong = "refuse"
     lora_rank: int = 16
     lora_alpha: int = 32
